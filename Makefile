@@ -1,0 +1,72 @@
+# Shortcuts; CMake and its presets do the work. Each target first installs the Debian packages that it misses.
+PREFIX ?= /usr/local
+PRESET ?= dev
+SANITIZERS ?= 1
+JOBS ?= $(shell nproc)
+
+RELEASE := build/release
+
+.PHONY: help deps build demo test asan tsan bench format lint install clean
+
+help:
+	@echo "make demo       build and watch a flaky service behind a policy"
+	@echo "make test       all tests, then again under ASan+UBSan and TSan (SANITIZERS=0: without)"
+	@echo "make asan       all tests under ASan+UBSan;  make tsan: under TSan"
+	@echo "make bench      benchmarks: a table and build/bench/pipeline.json"
+	@echo "make build      everything, for development, in build/dev (PRESET=release: another preset)"
+	@echo "make install    into PREFIX=$(PREFIX)"
+	@echo "make lint       clang-tidy and the format of the code;  make format: put it right"
+	@echo "make deps       every Debian package that any of these needs"
+	@echo "make clean      remove build/"
+
+deps:
+	@scripts/deps build sanitizers bench lint
+
+build:
+	@scripts/deps build
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) --parallel $(JOBS)
+
+demo:
+	@scripts/deps build
+	cmake --preset release
+	cmake --build $(RELEASE) --parallel $(JOBS) --target holdfast_demo holdfast_plugins
+	@$(RELEASE)/bin/holdfast_demo
+
+ifeq ($(SANITIZERS),0)
+test:
+	@scripts/deps build bench
+	@JOBS=$(JOBS) scripts/test ci
+else
+test:
+	@scripts/deps build sanitizers bench
+	@JOBS=$(JOBS) scripts/test ci asan tsan
+endif
+
+asan tsan:
+	@scripts/deps build sanitizers
+	@JOBS=$(JOBS) scripts/test $@
+
+bench:
+	@scripts/deps build bench
+	cmake --preset release
+	cmake --build $(RELEASE) --parallel $(JOBS) --target holdfast_bench holdfast_plugins
+	@mkdir -p build/bench
+	@$(RELEASE)/bin/holdfast_bench --out build/bench
+
+format:
+	@scripts/deps build lint
+	@scripts/format
+
+lint:
+	@scripts/deps build lint
+	@JOBS=$(JOBS) scripts/lint
+
+install:
+	@scripts/deps build
+	cmake --preset release -DCMAKE_INSTALL_PREFIX="$(abspath $(PREFIX))"
+	cmake --build --preset release --parallel $(JOBS)
+	cmake --install $(RELEASE)
+
+clean:
+	rm -rf build

@@ -1,0 +1,329 @@
+// Running code under a policy.
+//
+//   auto receipt = policies.execute(invoice_email, [&](holdfast::attempt& a) { return smtp.send(mail, a.stop_token()); });
+//   auto receipt = co_await policies.execute(invoice_email, [&](holdfast::attempt& a) { return send_async(mail, a.stop_token()); });
+//   auto outcome = policies.try_execute(invoice_email, send);
+//
+// The function takes an attempt&, a std::stop_token or nothing. When it returns a task, so do these calls, and the
+// function is kept inside that task. execute() gives the value or throws what went wrong: the function's own last
+// exception, or holdfast::failed when Holdfast refused; where the function returns a result<T>, a refusal comes back
+// as one. try_execute() gives an outcome and throws nothing.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <holdfast/operation.hpp>
+#include <holdfast/outcome.hpp>
+#include <holdfast/pipeline.hpp>
+#include <holdfast/policy.hpp>
+
+namespace holdfast {
+
+// Answers in place of an execution that failed: fallback([](const execution_report& why) { return cached; }).
+template <class Function>
+struct fallback {
+    Function function;
+    explicit fallback(Function f) : function(std::move(f)) {}
+};
+
+namespace detail {
+
+struct no_fallback {};
+
+template <class T>
+inline constexpr bool is_result = false;
+template <class T>
+inline constexpr bool is_result<std::expected<T, error>> = true;
+
+template <class T>
+using stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+inline bool wants_fallback(const pipeline& p, const execution& x) {
+    const stop_reason reason = x.report.reason;
+    if (reason == stop_reason::succeeded || reason == stop_reason::cancelled) return false;
+    switch (p.options().fallback) {
+    case fallback_when::failed: return true;
+    case fallback_when::rejected_only: return reason == stop_reason::rejected || reason == stop_reason::circuit_open;
+    case fallback_when::never: break;
+    }
+    return false;
+}
+
+template <class Function>
+decltype(auto) call_fallback(Function& function, const execution_report& why) {
+    if constexpr (std::is_invocable_v<Function&, const execution_report&>) return function(why);
+    else return function();
+}
+
+// After the fallback threw: its exception is what failed, and what it stood in for is the cause.
+inline void fallback_threw(execution& x, const execution_report& why, std::exception_ptr thrown) {
+    x.report.cause = why.to_exception();
+    if (!x.report.cause) x.report.cause = std::make_exception_ptr(failed(why.error()));
+    x.report.exception = std::move(thrown);
+    x.report.refusal.reset();
+}
+
+// Puts what the function gives into the value; void counts as a value too.
+template <class T, class Function>
+void emplace_from(std::optional<stored<T>>& value, Function&& function) {
+    if constexpr (std::is_void_v<T>) {
+        function();
+        value.emplace();
+    } else {
+        value.emplace(function());
+    }
+}
+
+template <class T>
+T value_or_throw(execution& x, std::optional<stored<T>>& value) {
+    if (value.has_value()) [[likely]] {
+        if constexpr (std::is_void_v<T>) return;
+        else return std::move(*value);
+    }
+    const execution_report report(std::move(x.report));
+    if constexpr (is_result<T>) {
+        if (report.refusal()) return std::unexpected(report.error());
+    }
+    std::rethrow_exception(report.to_exception());
+}
+
+template <class Function, class Fallback>
+std::optional<stored<attempt_result<Function>>> run(pipeline& p, Function& function, Fallback& other, execution& x) {
+    using value_type = attempt_result<Function>;
+    blocking_operation<Function> what(function);
+    if constexpr (std::is_same_v<Fallback, no_fallback>) {
+        p.run(what, x);
+        return std::move(what.result());
+    } else {
+        x.offers_fallback = true;
+        p.run(what, x);
+        std::optional<stored<value_type>> value = std::move(what.result());
+        const bool used = wants_fallback(p, x);
+        if (used) {
+            value.reset();
+            const execution_report why{execution_report::fields(x.report)};
+            try {
+                emplace_from<value_type>(value, [&] { return call_fallback(other, why); });
+                x.report.fell_back = true;
+            } catch (...) {
+                fallback_threw(x, why, std::current_exception());
+            }
+        }
+        p.fallback_ended(x, used);
+        return value;
+    }
+}
+
+template <class T, class Fallback>
+task<void> run_fallback(pipeline& p, Fallback& other, execution& x, std::optional<stored<T>>& value) {
+    const bool used = wants_fallback(p, x);
+    if (used) {
+        value.reset();
+        const execution_report why{execution_report::fields(x.report)};
+        try {
+            using given = decltype(call_fallback(other, why));
+            if constexpr (!is_task<given>) {
+                emplace_from<T>(value, [&] { return call_fallback(other, why); });
+            } else if constexpr (std::is_void_v<T>) {
+                co_await call_fallback(other, why);
+                value.emplace();
+            } else {
+                auto answer = call_fallback(other, why);
+                value.emplace(co_await std::move(answer));
+            }
+            x.report.fell_back = true;
+        } catch (...) {
+            fallback_threw(x, why, std::current_exception());
+        }
+    }
+    p.fallback_ended(x, used);
+}
+
+template <class Function, class Fallback>
+task<typename attempt_result<Function>::value_type> run_task(pipeline& p, Function function, Fallback other,
+                                                             std::stop_token stop) {
+    using value_type = typename attempt_result<Function>::value_type;
+    task_operation<Function> what(function);
+    execution x{.stop = std::move(stop)};
+    if constexpr (std::is_same_v<Fallback, no_fallback>) {
+        co_await p.run_async(what, x);
+    } else {
+        x.offers_fallback = true;
+        co_await p.run_async(what, x);
+        co_await run_fallback<value_type>(p, other, x, what.result());
+    }
+    co_return value_or_throw<value_type>(x, what.result());
+}
+template <class Function, class Fallback>
+task<outcome<typename attempt_result<Function>::value_type>> try_run_task(pipeline& p, Function function,
+                                                                          Fallback other, std::stop_token stop) {
+    using value_type = typename attempt_result<Function>::value_type;
+    task_operation<Function> what(function);
+    execution x{.stop = std::move(stop), .keep_ledger = true};
+    if constexpr (std::is_same_v<Fallback, no_fallback>) {
+        co_await p.run_async(what, x);
+    } else {
+        x.offers_fallback = true;
+        co_await p.run_async(what, x);
+        co_await run_fallback<value_type>(p, other, x, what.result());
+    }
+    co_return outcome<value_type>(execution_report(std::move(x.report)), std::move(what.result()));
+}
+
+template <class Function>
+inline constexpr bool is_async = is_task<attempt_result<std::remove_cvref_t<Function>>>;
+
+} // namespace detail
+
+// A policy bound to its pipeline: the quickest way to run it, and the place to look at it. Copyable; lives as long as
+// the host. Any thread.
+class bound_policy {
+public:
+    explicit bound_policy(holdfast::pipeline& p) noexcept : pipeline_(&p) {}
+
+    template <class Function>
+        requires detail::attempt_function<Function>
+    auto execute(Function&& function, std::stop_token stop = {}) const {
+        return execute(std::forward<Function>(function), detail::no_fallback{}, std::move(stop));
+    }
+    template <class Function, class Other>
+    auto execute(Function&& function, fallback<Other> other, std::stop_token stop = {}) const {
+        return execute(std::forward<Function>(function), std::move(other.function), std::move(stop));
+    }
+    template <class Function>
+        requires detail::attempt_function<Function>
+    auto try_execute(Function&& function, std::stop_token stop = {}) const {
+        return try_execute(std::forward<Function>(function), detail::no_fallback{}, std::move(stop));
+    }
+    template <class Function, class Other>
+    auto try_execute(Function&& function, fallback<Other> other, std::stop_token stop = {}) const {
+        return try_execute(std::forward<Function>(function), std::move(other.function), std::move(stop));
+    }
+
+    std::string_view name() const noexcept { return pipeline_->name(); }
+    policy_options options() const { return pipeline_->options(); }
+    pipeline_stats stats() const noexcept { return pipeline_->stats(); }
+    circuit_state circuit() const noexcept { return pipeline_->stats().circuit; }
+    void isolate_circuit() const noexcept { pipeline_->isolate_circuit(); }
+    void close_circuit() const noexcept { pipeline_->close_circuit(); }
+    holdfast::runtime& runtime() const noexcept { return pipeline_->on(); }
+
+private:
+    template <class Function, class Other>
+    auto execute(Function&& function, Other other, std::stop_token stop) const {
+        if constexpr (detail::is_async<Function>) {
+            return detail::run_task(*pipeline_, std::remove_cvref_t<Function>(std::forward<Function>(function)),
+                                    std::move(other), std::move(stop));
+        } else {
+            using value_type = detail::attempt_result<std::remove_reference_t<Function>>;
+            execution x{.stop = std::move(stop)};
+            auto value = detail::run(*pipeline_, function, other, x);
+            return detail::value_or_throw<value_type>(x, value);
+        }
+    }
+    template <class Function, class Other>
+    auto try_execute(Function&& function, Other other, std::stop_token stop) const {
+        if constexpr (detail::is_async<Function>) {
+            return detail::try_run_task(*pipeline_, std::remove_cvref_t<Function>(std::forward<Function>(function)),
+                                        std::move(other), std::move(stop));
+        } else {
+            using value_type = detail::attempt_result<std::remove_reference_t<Function>>;
+            execution x{.stop = std::move(stop), .keep_ledger = true};
+            auto value = detail::run(*pipeline_, function, other, x);
+            return outcome<value_type>(execution_report(std::move(x.report)), std::move(value));
+        }
+    }
+
+    holdfast::pipeline* pipeline_;
+};
+
+// All policies of a host. Any thread. A policy that was not registered is an error at its first use: these calls then
+// throw failed(errc::unknown_policy), try_execute too.
+class policies {
+public:
+    explicit policies(pipeline_runner& runner) noexcept : runner_(runner) {}
+    policies(const policies&) = delete;
+    policies& operator=(const policies&) = delete;
+
+    // With a key: a pipeline of its own, with its own breaker, limits and budget, under the same policy.
+    bound_policy bind(std::string_view name, std::string_view key = {}) const {
+        auto found = runner_.bind(name, key);
+        if (!found) throw failed(std::move(found.error()));
+        return bound_policy(**found);
+    }
+    bound_policy bind(const policy& p) const { return bound_policy(find(p.name())); }
+    bound_policy bind(const policy& p, std::string_view key) const { return bind(p.name(), key); }
+
+    template <class... Arguments>
+    auto execute(const policy& p, Arguments&&... arguments) const {
+        return bind(p).execute(std::forward<Arguments>(arguments)...);
+    }
+    template <class... Arguments>
+    auto try_execute(const policy& p, Arguments&&... arguments) const {
+        return bind(p).try_execute(std::forward<Arguments>(arguments)...);
+    }
+    // By name, for a policy that is known only at run time.
+    template <class... Arguments>
+    auto execute(std::string_view name, Arguments&&... arguments) const {
+        return bind(name).execute(std::forward<Arguments>(arguments)...);
+    }
+    template <class... Arguments>
+    auto try_execute(std::string_view name, Arguments&&... arguments) const {
+        return bind(name).try_execute(std::forward<Arguments>(arguments)...);
+    }
+
+    pipeline_runner& runner() const noexcept { return runner_; }
+
+private:
+    // A policy's name is a constant of the program, so its address stands for it.
+    struct entry {
+        std::string_view name;
+        pipeline* found;
+    };
+    static constexpr std::size_t slots = 256;
+    static constexpr std::size_t probes = 4;
+
+    static std::size_t slot_of(const char* name) noexcept {
+        return (reinterpret_cast<std::uintptr_t>(name) * 0x9e3779b97f4a7c15ULL) >> 56;
+    }
+
+    pipeline& find(std::string_view name) const {
+        const std::size_t first = slot_of(name.data());
+        for (std::size_t i = 0; i < probes; ++i) {
+            const entry* known = known_[(first + i) % slots].load(std::memory_order_acquire);
+            if (known == nullptr) break;
+            if (known->name.data() == name.data() && known->name.size() == name.size()) [[likely]] return *known->found;
+        }
+        return find_slowly(name, first);
+    }
+
+    [[gnu::noinline]] pipeline& find_slowly(std::string_view name, std::size_t first) const {
+        auto found = runner_.bind(name, {});
+        if (!found) throw failed(std::move(found.error()));
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i < probes; ++i) {
+            auto& slot = known_[(first + i) % slots];
+            if (slot.load(std::memory_order_relaxed) != nullptr) continue;
+            entries_.push_back(std::make_unique<entry>(entry{name, *found}));
+            slot.store(entries_.back().get(), std::memory_order_release);
+            break;
+        }
+        return **found;
+    }
+
+    pipeline_runner& runner_;
+    mutable std::array<std::atomic<const entry*>, slots> known_{};
+    mutable std::mutex mutex_;
+    mutable std::vector<std::unique_ptr<entry>> entries_;
+};
+
+} // namespace holdfast

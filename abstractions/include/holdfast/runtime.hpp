@@ -1,0 +1,94 @@
+// The seam a runtime plugin implements: run work, wake at a time, run blocking work on a bounded pool, tell the time,
+// stop. Nothing here allocates: callers own the nodes they hand over until those have run.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <string_view>
+
+#include <holdfast/duration.hpp>
+
+namespace holdfast {
+
+// Why a piece of work runs.
+enum class wake : unsigned char {
+    due,     // as asked
+    stopped, // the runtime is stopping; a timer runs before its time
+};
+
+// One piece of work. The poster owns it and keeps it alive until `run` is called; `run` may destroy it.
+struct work {
+    using function = void (*)(work&, wake) noexcept;
+    function run = nullptr;
+    work* next = nullptr; // the runtime's, while it holds the work
+};
+
+// Work for a point in time. The fields below `run` belong to the runtime while the timer is armed.
+struct timer : work {
+    time_point due{};
+    std::uint64_t sequence = 0;
+    std::size_t position = std::numeric_limits<std::size_t>::max();
+};
+
+// A one-shot event that a thread can wait for.
+class parker {
+public:
+    bool ready() const noexcept { return ready_.load(std::memory_order_acquire); }
+    // Any thread, once. The parker may be destroyed as soon as a wait for it has returned.
+    void unpark() noexcept {
+        const std::lock_guard lock(mutex_);
+        ready_.store(true, std::memory_order_release);
+        changed_.notify_all();
+    }
+    void park() noexcept {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return ready(); });
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::atomic<bool> ready_ = false;
+};
+
+// All members may be called from any thread, except stop(), which must not be called from the runtime's own threads.
+class runtime {
+public:
+    virtual ~runtime() = default;
+
+    virtual std::string_view name() const noexcept = 0;
+
+    // Steady: never goes back.
+    virtual time_point now() const noexcept = 0;
+
+    // Runs w on a runtime thread, soon. Never runs it inside this call. False: stopped, w was not taken.
+    [[nodiscard]] virtual bool post(work& w) noexcept = 0;
+
+    // Runs w on a thread that may block. False: the pool's queue is full, or stopped; w was not taken.
+    [[nodiscard]] virtual bool post_blocking(work& w) noexcept = 0;
+
+    // Runs t on a runtime thread at `due` or soon after, never before. Timers due at the same time run in the order
+    // in which they were armed. False: stopped, t was not taken.
+    [[nodiscard]] virtual bool arm(timer& t, time_point due) noexcept = 0;
+
+    // True: t will not run, and is the caller's again. False: it has run, is running, or is about to.
+    virtual bool cancel(timer& t) noexcept = 0;
+
+    // Blocks the calling thread until p is unparked. A runtime on virtual time moves time along meanwhile.
+    virtual void wait(parker& p) noexcept { p.park(); }
+
+    // Takes nothing new, runs what was posted, runs every armed timer with wake::stopped, then returns; nothing runs
+    // afterwards. Calling it again does nothing.
+    virtual void stop() noexcept = 0;
+    virtual bool stopped() const noexcept = 0;
+
+protected:
+    runtime() = default;
+    runtime(const runtime&) = delete;
+    runtime& operator=(const runtime&) = delete;
+};
+
+} // namespace holdfast

@@ -1,0 +1,50 @@
+include(GNUInstallDirs)
+
+# The package's CMake files, and the plugins, under the install prefix.
+set(HOLDFAST_INSTALL_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/holdfast")
+set(HOLDFAST_INSTALL_PLUGIN_DIR "${CMAKE_INSTALL_LIBDIR}/holdfast/plugins")
+# Where this build's plugins are. The installed package sets the same name, so one CMakeLists.txt serves both.
+set(HOLDFAST_PLUGIN_DIR "${PROJECT_BINARY_DIR}/plugins" CACHE INTERNAL "Folder of the Holdfast plugins")
+
+# holdfast_add_library(<name> [HEADER_ONLY] [PUBLIC <targets>...] [PRIVATE <targets>...])
+#
+# The library of the current folder: holdfast_<name>, for users holdfast::<name>. Headers are in include/, sources in
+# src/. It is installed as the package's component <name>. PRIVATE dependencies are headers for our own sources: users
+# of the installed library do not need them.
+function(holdfast_add_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "HEADER_ONLY" "" "PUBLIC;PRIVATE")
+    set(target holdfast_${name})
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS include/*.hpp)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/*.cpp)
+
+    if(arg_HEADER_ONLY OR NOT sources)
+        add_library(${target} INTERFACE)
+        set(visibility INTERFACE)
+    else()
+        add_library(${target} STATIC ${sources})
+        set(visibility PUBLIC)
+        target_include_directories(${target} PRIVATE src)
+        list(TRANSFORM arg_PRIVATE REPLACE "(.+)" "$<BUILD_INTERFACE:\\1>")
+        target_link_libraries(${target} PRIVATE ${arg_PRIVATE})
+    endif()
+    target_link_libraries(${target} ${visibility} ${arg_PUBLIC})
+    target_compile_features(${target} ${visibility} cxx_std_23)
+    target_sources(${target} ${visibility} FILE_SET HEADERS BASE_DIRS include FILES ${headers})
+    set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+    add_library(holdfast::${name} ALIAS ${target})
+
+    install(TARGETS ${target} EXPORT holdfast-${name} FILE_SET HEADERS)
+    install(EXPORT holdfast-${name} NAMESPACE holdfast:: DESTINATION "${HOLDFAST_INSTALL_CMAKE_DIR}")
+endfunction()
+
+# holdfast_ship_plugin(<target>)
+#
+# Makes a plugin from holdfast_add_plugin part of the product: it is built into the plugin folder, installed, and listed
+# in the global property HOLDFAST_SHIPPED_PLUGINS. The target holdfast_plugins builds all of them.
+add_custom_target(holdfast_plugins)
+function(holdfast_ship_plugin target)
+    set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${HOLDFAST_PLUGIN_DIR}")
+    set_property(GLOBAL APPEND PROPERTY HOLDFAST_SHIPPED_PLUGINS ${target})
+    add_dependencies(holdfast_plugins ${target})
+    install(TARGETS ${target} DESTINATION "${HOLDFAST_INSTALL_PLUGIN_DIR}")
+endfunction()

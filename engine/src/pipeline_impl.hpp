@@ -1,0 +1,71 @@
+// The engine's pipeline: one policy, its shared state, and the two drivers (blocking, coroutine) over one set of
+// decisions (call.hpp).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <holdfast/pipeline.hpp>
+
+#include "circuit_breaker.hpp"
+#include "concurrency_limiter.hpp"
+#include "listeners.hpp"
+#include "plan.hpp"
+#include "rate_limiter.hpp"
+#include "retry_budget.hpp"
+
+namespace holdfast {
+
+class call;
+
+class pipeline_impl final : public pipeline {
+public:
+    pipeline_impl(runtime& on, const policy_cell& cell, std::string key, const listeners& heard_by, std::uint64_t seed);
+
+    std::string_view name() const noexcept override { return cell_.name; }
+    runtime& on() const noexcept override { return on_; }
+    void run(operation& what, execution& x) noexcept override;
+    task<void> run_async(async_operation& what, execution& x) override;
+    void fallback_ended(execution& x, bool used) noexcept override;
+    policy_options options() const override { return current().options; }
+    pipeline_stats stats() const noexcept override;
+    void isolate_circuit() noexcept override;
+    void close_circuit() noexcept override;
+
+private:
+    friend class call;
+
+    // The plan in force. Plans live as long as the pipeline, one per distinct policy, so a call needs no reference
+    // count to stay on the one it began with.
+    const plan& current() const {
+        const plan* p = plan_.load(std::memory_order_acquire);
+        if (p->source == cell_.current.load(std::memory_order_acquire)) [[likely]] return *p;
+        return replan();
+    }
+    const plan& replan() const;
+    std::unique_ptr<plan> make_plan(const policy_options& from) const;
+    void circuit_moved(const circuit_breaker::transition& t) const;
+
+    runtime& on_;
+    const policy_cell& cell_;
+    const std::string key_;
+    const listeners& listeners_;
+    const std::uint64_t seed_;
+
+    mutable std::atomic<const plan*> plan_ = nullptr;
+    mutable std::mutex plans_mutex_;
+    mutable std::vector<std::unique_ptr<plan>> plans_;
+    mutable std::vector<std::unique_ptr<rate_limiter>> rates_;
+
+    circuit_breaker breaker_;
+    concurrency_limiter limiter_;
+    retry_budget budget_;
+    overdue_count overdue_ = std::make_shared<std::atomic<int>>(0);
+    std::atomic<std::uint64_t> late_ = 0;
+    std::atomic<std::uint64_t> series_ = 0; // executions that drew a random number
+};
+
+} // namespace holdfast

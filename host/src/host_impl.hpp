@@ -1,0 +1,82 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/application.hpp>
+#include <holdfast/host.hpp>
+#include <holdfast/plugin_library.hpp>
+#include <holdfast/task_scope.hpp>
+
+#include "configuration.hpp"
+#include "policy_book.hpp"
+#include "signals.hpp"
+
+namespace holdfast {
+
+class host::impl final : public services, public declarations {
+public:
+    impl(detail::configuration config, std::filesystem::path file);
+    ~impl();
+
+    // services
+    holdfast::policies& policies() noexcept override { return *policies_; }
+    holdfast::runtime& runtime() noexcept override { return *runtime_; }
+    logger& log() noexcept override { return *log_; }
+    // declarations
+    using declarations::add;
+    void add(const policy& p) override;
+
+    void use(holdfast::runtime& mine);
+    void log_to(std::shared_ptr<logger> sink);
+    void allow_unknown_policies();
+    void start();
+    int run();
+    void request_stop() noexcept;
+    result<void> reload();
+    void stop() noexcept;
+
+    void must_be_started(std::string_view member) const;
+    std::vector<policy_in_force> policies_in_force() const { return book_.in_force(); }
+    std::vector<std::filesystem::path> plugin_folders() const { return plugin_search_path(config_.plugin_path); }
+    bool has_application() const noexcept { return config_.application.has_value(); }
+
+private:
+    enum class phase { setting_up, starting, started, stopped };
+
+    void must_be_setting_up(std::string_view member) const;
+    void start_parts();
+    loaded_plugin find(const detail::plugin_choice& choice, plugin_kind kind);
+    void start_runtime();
+    void start_application();
+    void warn_of_other_changes(const detail::configuration& read);
+    static task<void> run_application(impl& self);
+
+    // In the order in which they are made; destroyed the other way round, after stop().
+    detail::configuration config_;
+    std::filesystem::path file_; // empty for a host from text
+    std::shared_ptr<logger> log_;
+    detail::wake_pipe wake_;
+    detail::policy_book book_;
+    std::vector<plugin_folder> plugins_;
+    std::optional<plugin_instance<holdfast::runtime>> own_runtime_;
+    holdfast::runtime* runtime_ = nullptr;
+    std::unique_ptr<pipeline_runner> runner_;
+    std::unique_ptr<holdfast::policies> policies_;
+    std::optional<plugin_instance<application>> application_;
+
+    std::stop_source stop_;
+    std::optional<task_scope> running_; // the application, while run() runs
+    int exit_code_ = 0;
+    bool allow_unknown_policies_ = false;
+    std::atomic<phase> phase_ = phase::setting_up;
+    std::mutex reload_mutex_;
+    std::mutex stop_mutex_;
+};
+
+} // namespace holdfast

@@ -1,0 +1,34 @@
+#include "host_impl.hpp"
+
+namespace holdfast {
+
+void host::impl::warn_of_other_changes(const detail::configuration& read) {
+    const auto warn = [&](const std::string& section) {
+        log_->warning(config_.name + ": [" + section + "] changed; that counts at the next start");
+    };
+    if (!config_.runtime.says_the_same_as(read.runtime)) warn("runtime");
+    if (config_.plugin_path != read.plugin_path) warn("plugins");
+    if (config_.level != read.level) warn("log");
+    const bool same_application = config_.application.has_value() == read.application.has_value() &&
+                                  (!read.application || config_.application->says_the_same_as(*read.application));
+    if (!same_application) warn("application");
+}
+
+result<void> host::impl::reload() {
+    const std::lock_guard lock(reload_mutex_);
+    const auto refuse = [&](error why) -> result<void> {
+        log_->error("reload refused, nothing was changed: " + why.message);
+        return std::unexpected(std::move(why));
+    };
+    if (file_.empty())
+        return refuse({errc::unsupported, config_.name + ": not read from a file, so it cannot be read again", {}});
+    auto read = detail::read_configuration_file(file_);
+    if (!read) return refuse(std::move(read.error()));
+    if (auto applied = book_.apply(*read, allow_unknown_policies_, *log_); !applied)
+        return refuse(std::move(applied.error()));
+    warn_of_other_changes(*read);
+    log_->info("reloaded " + config_.name);
+    return {};
+}
+
+} // namespace holdfast
