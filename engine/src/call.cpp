@@ -59,20 +59,21 @@ call::next call::expired_on_entry() noexcept {
     }
 }
 
+// A refusal that ends the execution is no attempt: it spent nothing. One that is to be retried counts as one.
 call::next call::circuit_refused(duration retry_after) noexcept {
-    record(attempt_end::refused, nullptr);
     if (number_ > 1) forget_last_attempt();
     x_.report.refusal = errc::circuit_open;
     x_.report.retry_after = retry_after;
-    if (plan_.retry.on_circuit_open) {
-        try {
-            return retry_or_finish(failure::refused(errc::circuit_open), -1, retry_after);
-        } catch (...) {
-            return finish_with_thrown(std::current_exception());
-        }
+    if (!plan_.retry.on_circuit_open) {
+        --number_;
+        return finish(stop_reason::circuit_open);
     }
-    --number_; // it spent nothing
-    return finish(stop_reason::circuit_open);
+    record(attempt_end::refused, nullptr);
+    try {
+        return retry_or_finish(failure::refused(errc::circuit_open), -1, retry_after);
+    } catch (...) {
+        return finish_with_thrown(std::current_exception());
+    }
 }
 
 call::next call::settle(invoke_end end, bool late, const attempt& a) noexcept {
@@ -148,7 +149,8 @@ bool call::spent(int rule) noexcept {
     if (!plan_.has_retry || plan_.retry.spent(number_)) return true;
     if (rule < 0) return false;
     const int most = plan_.options.rules[static_cast<std::size_t>(rule)].max_attempts;
-    int& count = rule_counts_[static_cast<std::size_t>(rule)];
+    if (!rule_counts_) rule_counts_.emplace(std::array<int, max_rules>{});
+    int& count = (*rule_counts_)[static_cast<std::size_t>(rule)];
     if (most != unlimited && count >= most) return true;
     ++count;
     return false;
@@ -171,7 +173,7 @@ call::next call::retry_or_finish(const failure& f, int rule, std::optional<durat
     resume_at_ = saturating_add(now_, delay_);
     if (bounded && resume_at_ >= total_deadline_) return finish(stop_reason::deadline);
     if (plan_.has_budget && !p_.budget_.spend(plan_.options.budget, now_)) return finish(stop_reason::budget);
-    if (x_.keep_ledger) x_.report.ledger.last()->delay_after = delay_;
+    if (x_.ledger != nullptr) x_.ledger->last()->delay_after = delay_;
     if (listening_) tell_retry();
     return next::wait;
 }
@@ -218,7 +220,7 @@ call::hedge_verdict call::after_hedge(hedged_attempt& h, invoke_end end, time_po
     const auto conclude = [&](hedge_verdict v, verdict for_breaker, attempt_end how, const failure* f) {
         if (plan_.has_breaker) p_.breaker_.record(plan_.breaker, [&] { return ended; }, h.permit, for_breaker);
         now_ = ended;
-        if (x_.keep_ledger || listening_) record(how, f, slot, h.number, h.started);
+        if (x_.ledger != nullptr || listening_) record(how, f, slot, h.number, h.started);
         return v;
     };
     const bool late = ended >= h.deadline;
@@ -259,35 +261,28 @@ void call::finish_hedged(unsigned slot, stop_reason reason, std::optional<errc> 
 }
 
 void call::record(attempt_end end, const failure* f, unsigned slot, int number, time_point started) noexcept {
-    std::optional<duration> took;
-    if (plan_.limited_in_time || listening_ || plan_.has_hedge) took = now_ - started;
-    std::error_code code;
-    std::exception_ptr exception;
+    attempt_record here;
+    attempt_record& r = x_.ledger != nullptr ? x_.ledger->add() : here;
+    r.number = number;
+    r.end = end;
+    r.hedge = plan_.has_hedge && number > 1;
+    if (plan_.limited_in_time || listening_ || plan_.has_hedge) r.took = now_ - started;
     if (f != nullptr) {
-        code = f->code();
-        if (f->is_exception()) exception = slots_.exception(slot);
+        if (const auto code = f->code()) r.code = code;
+        if (f->is_exception()) r.exception = slots_.exception(slot);
     } else if (end == attempt_end::timed_out) {
-        code = make_error_code(errc::timed_out);
+        r.code = make_error_code(errc::timed_out);
     } else if (end == attempt_end::refused) {
-        code = make_error_code(errc::circuit_open);
+        r.code = make_error_code(errc::circuit_open);
     }
-    if (listening_) {
-        auto e = event(event_kind::attempt_ended);
-        e.attempt = number;
-        e.end = end;
-        e.took = took;
-        e.code = code;
-        e.exception = exception;
-        p_.listeners_.tell(e);
-    }
-    if (x_.keep_ledger)
-        x_.report.ledger.add({.number = number,
-                              .end = end,
-                              .hedge = plan_.has_hedge && number > 1,
-                              .took = took,
-                              .delay_after = std::nullopt,
-                              .code = code,
-                              .exception = std::move(exception)});
+    if (!listening_) return;
+    auto e = event(event_kind::attempt_ended);
+    e.attempt = number;
+    e.end = end;
+    e.took = r.took;
+    e.code = r.code.value_or(std::error_code());
+    e.exception = r.exception;
+    p_.listeners_.tell(e);
 }
 
 execution_event call::event(event_kind kind) const noexcept {

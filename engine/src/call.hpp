@@ -16,16 +16,10 @@ namespace holdfast {
 
 class call {
 public:
-    enum class next : unsigned char {
-        finished,      // x.report is complete
-        wait_for_slot, // then entered() or refused_slot()
-        attempt,       // make the attempt, then after_attempt()
-        wait,          // until resume_at(), then woke(); or straight on when there is no delay
-    };
+    using next = call_next;
 
-    call(pipeline_impl& p, operation_slots& slots, execution& x) noexcept
-        : p_(p), plan_(p.current()), slots_(slots), x_(x), listening_(p.listeners_.any()) {
-        x_.report.policy = p.name();
+    call(pipeline_impl& p, const holdfast::plan& in_force, operation_slots& slots, execution& x) noexcept
+        : p_(p), plan_(in_force), slots_(slots), x_(x), listening_(p.listeners_.any()) {
         if (listening_) [[unlikely]] x_.id = p_.listeners_.next_execution();
     }
     call(const call&) = delete;
@@ -34,7 +28,7 @@ public:
     const holdfast::plan& plan() const noexcept { return plan_; }
 
     // The stages outside the attempts.
-    next enter() noexcept {
+    [[gnu::always_inline]] next enter() noexcept {
         if (x_.stop.stop_requested()) [[unlikely]] return cancel();
         if (plan_.has_rate && !take_rate_permit()) return next::finished;
         if (plan_.has_concurrency) {
@@ -49,7 +43,7 @@ public:
     next waited_for_slot(concurrency_limiter::wait_end end) noexcept;
 
     // The stages around one attempt. `attempt`: number() and deadline() are set.
-    next before_attempt() noexcept {
+    [[gnu::always_inline]] next before_attempt() noexcept {
         if (x_.stop.stop_requested()) [[unlikely]] return cancel();
         ++number_;
         deadline_ = never;
@@ -67,15 +61,17 @@ public:
         }
         if (plan_.has_breaker) {
             duration retry_after{};
-            if (!p_.breaker_.enter(plan_.breaker, [&] { return read_clock(); }, permit_, retry_after)) [[unlikely]]
+            if (!p_.breaker_.enter(plan_.breaker, [&] { return time_of_start(); }, permit_, retry_after)) [[unlikely]]
                 return circuit_refused(retry_after);
         }
         if (listening_) [[unlikely]] tell_started(number_);
         if (number_ > 1) forget_last_attempt();
         return next::attempt;
     }
-    next after_attempt(invoke_end end, const attempt& a) noexcept {
-        if (plan_.limited_in_time || listening_) now_ = read_clock();
+    [[gnu::always_inline]] next after_attempt(invoke_end end, const attempt& a) noexcept {
+        const bool watched = listening_ || x_.ledger != nullptr;
+        if (end == invoke_end::value && !watched && surely_in_time()) [[likely]] now_ = coarse_;
+        else if (plan_.limited_in_time || listening_) now_ = read_clock();
         const bool late = deadline_ != never && now_ >= deadline_;
         if (end == invoke_end::value && !late && !plan_.inspects_values) [[likely]] {
             if (plan_.has_breaker)
@@ -85,6 +81,12 @@ public:
             return finish(stop_reason::succeeded);
         }
         return settle(end, late, a);
+    }
+
+    // In place of all of the above, for a plain plan whose first attempt was made before anybody had to decide.
+    next after_plain_attempt(invoke_end end, const attempt& a) noexcept {
+        number_ = 1;
+        return settle(end, false, a);
     }
 
     duration delay() const noexcept { return delay_; }
@@ -124,7 +126,7 @@ private:
         bool good = false; // a value that no rule minds
     };
 
-    next entered() noexcept {
+    [[gnu::always_inline]] next entered() noexcept {
         if (plan_.has_budget) p_.budget_.earn(plan_.options.budget);
         if (plan_.total_timeout != forever) {
             if (!now_is_fresh_) now_ = read_clock();
@@ -132,6 +134,12 @@ private:
             total_deadline_ = saturating_add(now_, plan_.total_timeout);
         }
         return next::attempt;
+    }
+    // The cheap clock is behind by a little; far from the deadline that does not matter.
+    bool surely_in_time() noexcept {
+        if (deadline_ == never || !plan_.coarse_is_enough) return false;
+        coarse_ = p_.on_.coarse_now();
+        return deadline_ - coarse_ > runtime::coarse_error;
     }
     bool take_rate_permit() noexcept;
     next reject(errc why) noexcept;
@@ -158,6 +166,9 @@ private:
     judgement judge(const failure& f) const; // may throw: rules are user code
     bool spent(int rule) noexcept;
     duration choose_delay(const failure& f, std::optional<duration> hint); // may throw
+    time_point time_of_start() const noexcept {
+        return plan_.limited_in_time || listening_ ? started_ : read_clock();
+    }
     time_point time_of_end() const noexcept {
         return plan_.limited_in_time || listening_ ? now_ : read_clock();
     }
@@ -168,7 +179,7 @@ private:
 
     // The failure, if any, is in the attempt's slot.
     void record(attempt_end end, const failure* f) noexcept {
-        if (x_.keep_ledger || listening_) record(end, f, 0, number_, started_);
+        if (x_.ledger != nullptr || listening_) record(end, f, 0, number_, started_);
     }
     void record(attempt_end end, const failure* f, unsigned slot, int number, time_point started) noexcept;
     void forget_last_attempt() noexcept {
@@ -192,12 +203,13 @@ private:
     unsigned chosen_ = 0;
     circuit_breaker::permit permit_{};
     time_point now_{};
+    time_point coarse_{};
     time_point started_{};
     time_point deadline_ = never;
     time_point total_deadline_ = never;
     duration delay_{};
     time_point resume_at_{};
-    std::array<int, max_rules> rule_counts_{};
+    std::optional<std::array<int, max_rules>> rule_counts_;
     std::optional<random_series> random_;
 };
 

@@ -79,12 +79,8 @@ circuit_state circuit_breaker::state(time_point now) const noexcept {
 }
 
 bool circuit_breaker::enter_slowly(const breaker_settings& s, time_point now, permit& given, duration& retry_after) {
+    if (refuses(now, retry_after)) return false;
     const std::int64_t t = now.time_since_epoch().count();
-    const std::int64_t until = open_until_.load(std::memory_order_acquire);
-    if (t < until && state_of(word_.load(std::memory_order_acquire)) == circuit_state::open) { // refused, no lock
-        retry_after = duration{until - t};
-        return false;
-    }
     bool entered = false;
     {
         const std::lock_guard lock(mutex_);

@@ -92,6 +92,16 @@ public:
         record_slowly(s, now(), p, v);
     }
 
+    bool closed() const noexcept {
+        return state_of(word_.load(std::memory_order_acquire)) == circuit_state::closed;
+    }
+    // True: a call at `now` would be refused, until `retry_after`. False: it may or may not. No lock.
+    bool refuses(time_point now, duration& retry_after) const noexcept {
+        if (state_of(word_.load(std::memory_order_acquire)) != circuit_state::open) return false;
+        const std::int64_t left = open_until_.load(std::memory_order_acquire) - now.time_since_epoch().count();
+        retry_after = duration{left};
+        return left > 0;
+    }
     // What a call would find at `now`.
     circuit_state state(time_point now) const noexcept;
 

@@ -56,51 +56,118 @@ task<concurrency_limiter::wait_end> wait_in_line(concurrency_limiter& line, cons
 } // namespace
 
 void pipeline_impl::run(operation& what, execution& x) noexcept {
-    call c(*this, what, x);
+    const plan& in_force = current();
+    x.report.policy = cell_.name;
+    if (is_plain(in_force, x)) {
+        attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, never, overdue_);
+        const invoke_end end = what.invoke(a, 0);
+        x.report.attempt_count = 1;
+        if (end == invoke_end::value) [[likely]] return;
+        call c(*this, in_force, what, x);
+        return drive(c, what, c.after_plain_attempt(end, a));
+    }
+    if (in_force.breaker_decides_first && !breaker_.closed() && refused_at_once(in_force, x)) [[unlikely]] return;
+    call c(*this, in_force, what, x);
     call::next then = c.enter();
     if (then == call::next::wait_for_slot) [[unlikely]]
-        then = c.waited_for_slot(sync_wait(on_, wait_in_line(limiter_, c.plan().options.concurrency, on_, x.stop)));
+        then = c.waited_for_slot(sync_wait(on_, wait_in_line(limiter_, in_force.options.concurrency, on_, x.stop)));
     if (then == call::next::finished) [[unlikely]] return;
-    if (c.plan().has_hedge) [[unlikely]] return sync_wait(on_, run_hedged(c, what));
-
+    if (in_force.has_hedge) [[unlikely]] return sync_wait(on_, run_hedged(c, what));
     then = c.before_attempt();
+    if (then == call::next::attempt) [[likely]] {
+        attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, c.deadline(), overdue_);
+        const invoke_end end = what.invoke(a, 0);
+        then = c.after_attempt(end, a);
+    }
+    if (then != call::next::finished) [[unlikely]] drive(c, what, then);
+}
+
+bool pipeline_impl::refused_at_once(const plan& in_force, execution& x) const noexcept {
+    if (in_force.total_timeout == duration::zero() || in_force.timeout == duration::zero()) return false;
+    duration retry_after{};
+    if (listeners_.any() || x.stop.stop_requested() || !breaker_.refuses(on_.now(), retry_after)) return false;
+    x.report.reason = stop_reason::circuit_open;
+    x.report.refusal = errc::circuit_open;
+    x.report.retry_after = retry_after;
+    return true;
+}
+
+// Everything after the first attempt.
+void pipeline_impl::drive(call& c, operation& what, call_next then) noexcept {
     for (;;) {
-        if (then == call::next::attempt) [[likely]] {
+        switch (then) {
+        case call::next::attempt: {
             attempt a(on_, cell_.name, c.stop(), c.number(), c.plan().max_number, c.deadline(), overdue_);
             const invoke_end end = what.invoke(a, 0);
             then = c.after_attempt(end, a);
+            break;
         }
-        if (then == call::next::finished) [[likely]] return;
-        if (then != call::next::wait) continue;
-        then = c.woke(c.delay() == duration::zero() ? sleep_end::due : block_until(on_, c.resume_at(), x.stop));
+        case call::next::wait:
+            then = c.woke(c.delay() == duration::zero() ? sleep_end::due : block_until(on_, c.resume_at(), c.stop()));
+            break;
+        default: return;
+        }
     }
 }
 
 task<void> pipeline_impl::run_async(async_operation& what, execution& x) {
-    call c(*this, what, x);
+    const plan& in_force = current();
+    x.report.policy = cell_.name;
+    return is_plain(in_force, x) ? run_plain(in_force, what, x) : run_full(in_force, what, x);
+}
+
+task<void> pipeline_impl::run_plain(const plan& in_force, async_operation& what, execution& x) {
+    attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, never, overdue_);
+    const invoke_end end = co_await invoke_async{what, a, 0};
+    x.report.attempt_count = 1;
+    if (end == invoke_end::value) [[likely]] co_return;
+    co_await run_rest(in_force, what, x, end, a);
+}
+
+// A plain execution whose first attempt failed. A coroutine of its own, so that the frame above stays small.
+task<void> pipeline_impl::run_rest(const plan& in_force, async_operation& what, execution& x, invoke_end end,
+                                   const attempt& first) {
+    call c(*this, in_force, what, x);
+    const call::next then = c.after_plain_attempt(end, first);
+    if (then != call::next::finished) co_await drive(c, what, then);
+}
+
+task<void> pipeline_impl::run_full(const plan& in_force, async_operation& what, execution& x) {
+    call c(*this, in_force, what, x);
     call::next then = c.enter();
-    if (then == call::next::wait_for_slot) [[unlikely]] {
-        auto in_line = limiter_.wait_for_slot(c.plan().options.concurrency, on_, x.stop);
-        then = c.waited_for_slot(co_await in_line);
-    }
+    if (then == call::next::wait_for_slot) [[unlikely]]
+        then = c.waited_for_slot(co_await wait_in_line(limiter_, in_force.options.concurrency, on_, x.stop));
     if (then == call::next::finished) [[unlikely]] co_return;
-    if (c.plan().has_hedge) [[unlikely]] {
+    if (in_force.has_hedge) [[unlikely]] {
         co_await run_hedged(c, what);
         co_return;
     }
-
     then = c.before_attempt();
+    if (then == call::next::attempt) [[likely]] {
+        attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, c.deadline(), overdue_);
+        const invoke_end end = co_await invoke_async{what, a, 0};
+        then = c.after_attempt(end, a);
+    }
+    if (then != call::next::finished) [[unlikely]] co_await drive(c, what, then);
+}
+
+task<void> pipeline_impl::drive(call& c, async_operation& what, call_next then) {
     for (;;) {
-        if (then == call::next::attempt) [[likely]] {
+        switch (then) {
+        case call::next::attempt: {
             attempt a(on_, cell_.name, c.stop(), c.number(), c.plan().max_number, c.deadline(), overdue_);
             const invoke_end end = co_await invoke_async{what, a, 0};
             then = c.after_attempt(end, a);
+            break;
         }
-        if (then == call::next::finished) [[likely]] co_return;
-        if (then != call::next::wait) continue;
-        sleep_end woke = sleep_end::due;
-        if (c.delay() > duration::zero()) woke = co_await sleep_until(on_, c.resume_at(), x.stop);
-        then = c.woke(woke);
+        case call::next::wait: {
+            sleep_end woke = sleep_end::due;
+            if (c.delay() > duration::zero()) woke = co_await sleep_until(on_, c.resume_at(), c.stop());
+            then = c.woke(woke);
+            break;
+        }
+        default: co_return;
+        }
     }
 }
 

@@ -21,6 +21,14 @@ namespace holdfast {
 
 class call;
 
+// What a driver has to do next; see call.
+enum class call_next : unsigned char {
+    finished,      // the execution's report is complete
+    wait_for_slot, // then waited_for_slot()
+    attempt,       // make the attempt, then after_attempt()
+    wait,          // until resume_at(), or not at all when the delay is 0; then woke()
+};
+
 class pipeline_impl final : public pipeline {
 public:
     pipeline_impl(runtime& on, const policy_cell& cell, std::string key, const listeners& heard_by, std::uint64_t seed);
@@ -47,6 +55,17 @@ private:
     }
     const plan& replan() const;
     std::unique_ptr<plan> make_plan(const policy_options& from) const;
+    // A plain plan with nobody watching: run the first attempt and decide only if it did not succeed.
+    bool is_plain(const plan& in_force, const execution& x) const noexcept {
+        return in_force.plain && x.ledger == nullptr && !listeners_.any() && !x.stop.stop_requested();
+    }
+    // The short way out of an open circuit, where nothing else has a say.
+    bool refused_at_once(const plan& in_force, execution& x) const noexcept;
+    void drive(call& c, operation& what, call_next then) noexcept;
+    task<void> drive(call& c, async_operation& what, call_next then);
+    task<void> run_rest(const plan& in_force, async_operation& what, execution& x, invoke_end end, const attempt& first);
+    task<void> run_plain(const plan& in_force, async_operation& what, execution& x);
+    task<void> run_full(const plan& in_force, async_operation& what, execution& x);
     void circuit_moved(const circuit_breaker::transition& t) const;
 
     runtime& on_;

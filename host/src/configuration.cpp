@@ -142,15 +142,15 @@ result<configuration> read_configuration(std::string_view text, const std::strin
     return read;
 }
 
-result<configuration> read_configuration_file(const fs::path& file) {
+result<configuration> read_configuration_file(const fs::path& file, const std::string& name) {
     std::error_code problem;
-    if (!fs::exists(file, problem)) return refuse(file.string(), "there is no such file");
-    if (!fs::is_regular_file(file, problem)) return refuse(file.string(), "not a file");
+    if (!fs::exists(file, problem)) return refuse(name, "there is no such file");
+    if (fs::is_directory(file, problem)) return refuse(name, "a folder, expected a file");
     std::ifstream stream(file, std::ios::binary);
     std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) return refuse(file.string(), "cannot be read");
-    return read_configuration(text.view(), file.string());
+    if (stream.peek() != std::ifstream::traits_type::eof()) text << stream.rdbuf();
+    if (stream.bad() || !stream.is_open()) return refuse(name, "cannot be read");
+    return read_configuration(text.view(), name);
 }
 
 } // namespace holdfast::detail

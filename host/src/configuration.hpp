@@ -45,6 +45,6 @@ struct configuration {
 
 // Every error is one line that begins with name and line.
 result<configuration> read_configuration(std::string_view text, const std::string& name);
-result<configuration> read_configuration_file(const std::filesystem::path& file);
+result<configuration> read_configuration_file(const std::filesystem::path& file, const std::string& name);
 
 } // namespace holdfast::detail

@@ -10,7 +10,7 @@ host& host::operator=(host&&) noexcept = default;
 host::~host() = default;
 
 host host::from_file(const std::filesystem::path& file) {
-    auto read = detail::read_configuration_file(file);
+    auto read = detail::read_configuration_file(file, file.string());
     if (!read) throw failed(std::move(read.error()));
     return host(std::make_unique<impl>(std::move(*read), std::filesystem::absolute(file)));
 }

@@ -68,7 +68,7 @@ void host::impl::allow_unknown_policies() {
 }
 
 void host::impl::start() {
-    must_be_setting_up("start");
+    if (phase_ != phase::setting_up) misused("a host starts once");
     phase_ = phase::starting;
     try {
         start_parts();
@@ -151,6 +151,13 @@ task<void> host::impl::run_application(impl& self) {
     self.request_stop();
 }
 
+void host::impl::spawn_application() {
+    const std::lock_guard lock(stop_mutex_);
+    if (!application_ || running_ || phase_ != phase::started) return;
+    running_.emplace();
+    running_->spawn(run_application(*this));
+}
+
 int host::impl::run() {
     try {
         const detail::signal_watch signals(wake_);
@@ -158,10 +165,7 @@ int host::impl::run() {
         must_be_started("run");
         log_->info("running on " + std::string(runtime_->name()) + " with " + std::to_string(book_.size()) +
                    (book_.size() == 1 ? " policy" : " policies"));
-        if (application_ && phase_ == phase::started) {
-            running_.emplace();
-            running_->spawn(run_application(*this));
-        }
+        spawn_application();
         while (wake_.wait() == detail::wake_up::reload) static_cast<void>(reload()); // logs by itself
         log_->info("stopping");
         stop();

@@ -55,6 +55,7 @@ private:
     void start_runtime();
     void start_application();
     void warn_of_other_changes(const detail::configuration& read);
+    void spawn_application();
     static task<void> run_application(impl& self);
 
     // In the order in which they are made; destroyed the other way round, after stop().
@@ -71,7 +72,7 @@ private:
     std::optional<plugin_instance<application>> application_;
 
     std::stop_source stop_;
-    std::optional<task_scope> running_; // the application, while run() runs
+    std::optional<task_scope> running_; // the application, once run() has started it
     int exit_code_ = 0;
     bool allow_unknown_policies_ = false;
     std::atomic<phase> phase_ = phase::setting_up;

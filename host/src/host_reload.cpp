@@ -22,10 +22,11 @@ result<void> host::impl::reload() {
     };
     if (file_.empty())
         return refuse({errc::unsupported, config_.name + ": not read from a file, so it cannot be read again", {}});
-    auto read = detail::read_configuration_file(file_);
+    auto read = detail::read_configuration_file(file_, config_.name);
     if (!read) return refuse(std::move(read.error()));
     if (auto applied = book_.apply(*read, allow_unknown_policies_, *log_); !applied)
         return refuse(std::move(applied.error()));
+    book_.warn(*log_);
     warn_of_other_changes(*read);
     log_->info("reloaded " + config_.name);
     return {};

@@ -14,15 +14,11 @@ namespace holdfast::detail {
 
 namespace {
 
-void log_warnings(const policy_options& options, logger& log) {
-    for (const std::string& each : lint(options)) log.warning("policy \"" + std::string(options.name) + "\": " + each);
-}
-
-// "max_attempts 4 -> 6, timeout 30s -> off"
+// "timeout 30s -> 10s; rate off -> 5 per 1s, burst 5"
 std::string difference(const policy_options& before, const policy_options& after) {
     std::string text;
     const auto add = [&](const std::string& key, const std::string& was, const std::string& is) {
-        text += (text.empty() ? "" : ", ") + key + " " + was + " -> " + is;
+        text += (text.empty() ? "" : "; ") + key + " " + was + " -> " + is;
     };
     const auto old_fields = describe_policy(before);
     const auto new_fields = describe_policy(after);
@@ -50,7 +46,7 @@ policy_book::policy_book() : catalog_(make_policy_catalog()) {}
 result<void> policy_book::add(const policy_options& declared) {
     const std::lock_guard lock(mutex_);
     if (auto added = catalog_->add(declared); !added) return added;
-    entries_.push_back({declared, declared});
+    entries_.push_back({declared, declared, std::nullopt});
     return {};
 }
 
@@ -58,7 +54,7 @@ result<void> policy_book::check_names(const configuration& with, bool allow_unkn
     std::vector<std::string_view> known;
     for (const entry& each : entries_) known.push_back(each.declared.name);
     for (const policy_override& each : with.policies) {
-        if (std::ranges::contains(known, std::string_view(each.policy))) continue;
+        if (std::ranges::find(known, each.policy) != known.end()) continue;
         const std::string what =
             each.where + ": there is no policy \"" + each.policy + "\"" + did_you_mean(each.policy, known);
         if (!allow_unknown) return fail(errc::unknown_policy, what);
@@ -91,9 +87,13 @@ result<void> policy_book::apply(const configuration& with, bool allow_unknown, l
     return {};
 }
 
-void policy_book::warn(logger& log) const {
+void policy_book::warn(logger& log) {
     const std::lock_guard lock(mutex_);
-    for (const entry& each : entries_) log_warnings(each.effective, log);
+    for (entry& each : entries_) {
+        if (each.linted == each.effective) continue;
+        each.linted = each.effective;
+        for (const std::string& finding : lint(each.effective)) log.warning(finding);
+    }
 }
 
 std::vector<policy_in_force> policy_book::in_force() const {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,11 @@ public:
 
     result<void> add(const policy_options& declared);
 
-    // Puts the overrides in force, all of them or none, and logs each field that changed and each lint warning of a
-    // policy that did. An override of an unknown policy is refused, or logged when that is allowed.
+    // Puts the overrides in force, all of them or none, and logs each field that changed. An override of an unknown
+    // policy is refused, or logged when that is allowed.
     result<void> apply(const configuration& with, bool allow_unknown, logger& log);
-    // Lint warnings of all policies.
-    void warn(logger& log) const;
+    // Logs what lint says of each policy, once for each form it takes.
+    void warn(logger& log);
 
     const policy_catalog& catalog() const noexcept { return *catalog_; }
     std::vector<policy_in_force> in_force() const;
@@ -36,6 +37,7 @@ private:
     struct entry {
         policy_options declared;
         policy_options effective;
+        std::optional<policy_options> linted;
     };
     result<void> check_names(const configuration& with, bool allow_unknown, logger& log) const;
 

@@ -49,7 +49,11 @@ std::unexpected<error> unknown_key(const std::string& section, const config_entr
 }
 
 bool overrides(const policy_override& changes, std::string_view key) {
-    return std::ranges::contains(changes.fields, key, &config_entry::key);
+    return std::ranges::find(changes.fields, key, &config_entry::key) != changes.fields.end();
+}
+
+bool overrides_delays(const policy_override& changes) {
+    return overrides(changes, "max_attempts") || overrides(changes, "delay") || overrides(changes, "backoff");
 }
 
 // Two ways to say the same thing exclude each other: the one in the configuration stands.
@@ -59,7 +63,7 @@ void make_way(policy_options& options, const policy_override& changes) {
         retry.max_attempts.reset();
         retry.delay.reset();
         retry.backoff.reset();
-    } else if (overrides(changes, "max_attempts") || overrides(changes, "delay") || overrides(changes, "backoff")) {
+    } else if (overrides_delays(changes)) {
         retry.intervals = {};
     }
     if (overrides(changes, "breaker.failure_ratio")) options.breaker.consecutive_failures.reset();
@@ -73,10 +77,14 @@ result<policy_override> read_policy_override(const config_table& table) {
     const auto known = policy_keys();
     policy_options scratch;
     for (const config_entry& each : read.fields) {
-        if (!std::ranges::contains(known, each.key)) return unknown_key(table.path, each);
+        if (std::ranges::find(known, each.key) == known.end()) return unknown_key(table.path, each);
         if (auto set = set_policy_field(scratch, each.key, each.value.items); !set)
             return fail(errc::configuration, each.value.where + ": [" + table.path + "] " + set.error().message);
     }
+    if (overrides(read, "intervals") && overrides_delays(read))
+        return fail(errc::configuration,
+                    table.where + ": [" + table.path +
+                        "] intervals already says how often and how long: drop max_attempts, delay and backoff");
     return read;
 }
 
@@ -88,8 +96,7 @@ result<policy_options> apply_override(const policy_options& declared, const poli
             return fail(errc::configuration,
                         each.value.where + ": [policies." + changes.policy + "] " + set.error().message);
     if (auto valid = check_policy(options); !valid)
-        return fail(errc::configuration,
-                    changes.where + ": [policies." + changes.policy + "] " + valid.error().message);
+        return fail(errc::configuration, changes.where + ": " + valid.error().message);
     return options;
 }
 

@@ -68,9 +68,11 @@ public:
     }
 };
 
+namespace detail {
+inline constinit const error_category category_instance;
+}
 inline const std::error_category& category() noexcept {
-    static const error_category instance;
-    return instance;
+    return detail::category_instance;
 }
 
 inline std::error_code make_error_code(errc code) noexcept {

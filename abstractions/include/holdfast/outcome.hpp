@@ -70,7 +70,7 @@ struct attempt_record {
     bool hedge = false;
     std::optional<duration> took{};        // measured where the policy needs the clock or somebody listens
     std::optional<duration> delay_after{}; // the wait that followed, if another attempt was due
-    std::error_code code{};                // of the failure, if it has one
+    std::optional<std::error_code> code{}; // of the failure, if it has one
     std::exception_ptr exception{};        // if it threw
 };
 
@@ -80,16 +80,16 @@ public:
     static constexpr std::size_t keep_first = 32;
     static constexpr std::size_t keep_last = 32;
 
-    void add(attempt_record record) {
-        if (inline_count_ < inline_records) {
-            inline_[inline_count_++].emplace(std::move(record));
-            return;
-        }
+    attempt_ledger() noexcept {} // leaves the room for records alone; a defaulted one would clear it
+
+    // A new record at the end, to be filled in.
+    attempt_record& add() {
+        if (inline_count_ < inline_records) return inline_[inline_count_++].emplace();
         if (more_.size() == keep_first + keep_last) {
             more_.erase(more_.begin() + keep_first);
             ++omitted_;
         }
-        more_.push_back(std::move(record));
+        return more_.emplace_back();
     }
     attempt_record* last() noexcept {
         if (!more_.empty()) return &more_.back();
@@ -148,82 +148,74 @@ private:
 // Everything about an ended execution but its value.
 class execution_report {
 public:
-    std::string_view policy_name() const noexcept { return policy_; }
-    holdfast::stop_reason stop_reason() const noexcept { return reason_; }
-    int attempt_count() const noexcept { return attempt_count_; }
+    std::string_view policy_name() const noexcept { return f_.policy; }
+    holdfast::stop_reason stop_reason() const noexcept { return f_.reason; }
+    int attempt_count() const noexcept { return f_.attempt_count; }
     const attempt_ledger& attempts() const noexcept { return ledger_; }
 
     // What the user's code threw, when that is how the execution ended.
-    const std::exception_ptr& exception() const noexcept { return exception_; }
+    const std::exception_ptr& exception() const noexcept { return f_.exception; }
     // What Holdfast itself refused with, when that is how it ended.
-    std::optional<errc> refusal() const noexcept { return refusal_; }
+    std::optional<errc> refusal() const noexcept { return f_.refusal; }
     // When the refusing side expects the next call to have a chance.
-    std::optional<duration> retry_after() const noexcept { return retry_after_; }
+    std::optional<duration> retry_after() const noexcept { return f_.retry_after; }
     // A fallback gave the value in place of the attempts; stop_reason() still says why those stopped.
-    bool fell_back() const noexcept { return fell_back_; }
+    bool fell_back() const noexcept { return f_.fell_back; }
     // What went wrong before the fallback that failed too, if that is what happened.
-    const std::exception_ptr& cause() const noexcept { return cause_; }
+    const std::exception_ptr& cause() const noexcept { return f_.cause; }
 
     // The failure as one value. Call it only when there was one.
     holdfast::error error() const {
-        if (refusal_) return {*refusal_, refusal_message(), retry_after_};
-        if (const auto* known = detail::exception_as<failed>(exception_)) return known->what_failed();
-        return {errc::internal, exception_ ? detail::exception_message(exception_) : "the operation returned a failure",
+        if (f_.refusal) return {*f_.refusal, refusal_message(), f_.retry_after};
+        if (const auto* known = detail::exception_as<failed>(f_.exception)) return known->what_failed();
+        return {errc::internal, f_.exception ? detail::exception_message(f_.exception) : "the operation returned a failure",
                 std::nullopt};
     }
     // The failure as the throwing forms would throw it.
     std::exception_ptr to_exception() const {
-        if (cause_) return std::make_exception_ptr(fallback_failed(exception_, cause_));
-        if (!refusal_) return exception_;
-        if (*refusal_ == errc::cancelled) return std::make_exception_ptr(operation_cancelled(refusal_message()));
+        if (f_.cause) return std::make_exception_ptr(fallback_failed(f_.exception, f_.cause));
+        if (!f_.refusal) return f_.exception;
+        if (*f_.refusal == errc::cancelled) return std::make_exception_ptr(operation_cancelled(refusal_message()));
         return std::make_exception_ptr(failed(error()));
     }
 
-    // For runners.
+    // What a runner fills in.
     struct fields {
-        std::string_view policy;
+        std::string_view policy{};
         holdfast::stop_reason reason = holdfast::stop_reason::succeeded;
+        bool fell_back = false;
         int attempt_count = 0;
         std::exception_ptr exception{};
+        std::exception_ptr cause{};
         std::optional<errc> refusal{};
         std::optional<duration> retry_after{};
-        attempt_ledger ledger{};
-        std::exception_ptr cause{};
-        bool fell_back = false;
     };
-    explicit execution_report(fields&& f)
-        : policy_(f.policy), reason_(f.reason), attempt_count_(f.attempt_count), exception_(std::move(f.exception)),
-          refusal_(f.refusal), retry_after_(f.retry_after), ledger_(std::move(f.ledger)), cause_(std::move(f.cause)),
-          fell_back_(f.fell_back) {}
+    execution_report() noexcept {}
+    explicit execution_report(fields f) noexcept : f_(std::move(f)) {}
+    fields& to_fill() noexcept { return f_; }
+    attempt_ledger& ledger_to_fill() noexcept { return ledger_; }
 
 private:
     std::string refusal_message() const {
-        std::string text = "policy \"" + std::string(policy_) + "\": ";
-        switch (*refusal_) {
+        std::string text = "policy \"" + std::string(f_.policy) + "\": ";
+        switch (*f_.refusal) {
         case errc::cancelled: text += "cancelled by the caller"; break;
         case errc::timed_out:
-            text += reason_ == holdfast::stop_reason::deadline ? "out of time" : "the attempt timed out";
+            text += f_.reason == holdfast::stop_reason::deadline ? "out of time" : "the attempt timed out";
             break;
         case errc::circuit_open: text += "the circuit is open"; break;
         case errc::rate_limited: text += "over the rate limit"; break;
         case errc::concurrency_limited: text += "over the concurrency limit, and its queue is full"; break;
-        default: text += to_text(*refusal_);
+        default: text += to_text(*f_.refusal);
         }
-        if (attempt_count_ > 0)
-            text += ", after " + std::to_string(attempt_count_) + (attempt_count_ == 1 ? " attempt" : " attempts");
-        if (retry_after_ && *retry_after_ != forever) text += "; try again in " + to_short_text(*retry_after_);
+        if (f_.attempt_count > 0)
+            text += ", after " + std::to_string(f_.attempt_count) + (f_.attempt_count == 1 ? " attempt" : " attempts");
+        if (f_.retry_after && *f_.retry_after != forever) text += "; try again in " + to_short_text(*f_.retry_after);
         return text;
     }
 
-    std::string_view policy_;
-    holdfast::stop_reason reason_;
-    int attempt_count_;
-    std::exception_ptr exception_;
-    std::optional<errc> refusal_;
-    std::optional<duration> retry_after_;
+    fields f_;
     attempt_ledger ledger_;
-    std::exception_ptr cause_;
-    bool fell_back_;
 };
 
 // An execution as a value. It holds a value when the operation returned one, even a returned failure: look at
@@ -234,8 +226,8 @@ public:
     using value_type = T;
     using stored_type = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-    outcome(execution_report&& report, std::optional<stored_type>&& value)
-        : execution_report(std::move(report)), value_(std::move(value)) {}
+    outcome() noexcept {} // for runners to fill in
+    void set_value(std::optional<stored_type>&& value) { value_ = std::move(value); }
 
     bool succeeded() const noexcept { return stop_reason() == holdfast::stop_reason::succeeded || fell_back(); }
     explicit operator bool() const noexcept { return succeeded(); }

@@ -35,11 +35,11 @@ constexpr std::string_view to_text(circuit_state s) noexcept {
 
 // One call on its way through a pipeline. Lives in the caller's frame.
 struct execution {
-    std::stop_token stop;             // the caller's
-    bool keep_ledger = false;         // the caller will look at it
+    execution_report::fields& report;
+    const std::stop_token& stop;      // the caller's
+    attempt_ledger* ledger = nullptr; // where to write attempts down, if the caller will look at them
     bool offers_fallback = false;     // the caller has one; the terminal event waits for it
     std::uint64_t id = 0;             // set by the pipeline when somebody listens
-    execution_report::fields report{};
 };
 
 struct pipeline_stats {

@@ -83,61 +83,57 @@ void emplace_from(std::optional<stored<T>>& value, Function&& function) {
     }
 }
 
-template <class T>
-T value_or_throw(execution& x, std::optional<stored<T>>& value) {
-    if (value.has_value()) [[likely]] {
-        if constexpr (std::is_void_v<T>) return;
-        else return std::move(*value);
-    }
-    const execution_report report(std::move(x.report));
-    if constexpr (is_result<T>) {
-        if (report.refusal()) return std::unexpected(report.error());
-    }
-    std::rethrow_exception(report.to_exception());
+// The report that a fallback gets to see.
+inline execution_report seen_so_far(const execution& x) {
+    execution_report report(x.report);
+    if (x.ledger != nullptr) report.ledger_to_fill() = *x.ledger;
+    return report;
 }
 
-template <class Function, class Fallback>
-std::optional<stored<attempt_result<Function>>> run(pipeline& p, Function& function, Fallback& other, execution& x) {
-    using value_type = attempt_result<Function>;
-    blocking_operation<Function> what(function);
-    if constexpr (std::is_same_v<Fallback, no_fallback>) {
-        p.run(what, x);
-        return std::move(what.result());
-    } else {
-        x.offers_fallback = true;
-        p.run(what, x);
-        std::optional<stored<value_type>> value = std::move(what.result());
-        const bool used = wants_fallback(p, x);
-        if (used) {
-            value.reset();
-            const execution_report why{execution_report::fields(x.report)};
-            try {
-                emplace_from<value_type>(value, [&] { return call_fallback(other, why); });
-                x.report.fell_back = true;
-            } catch (...) {
-                fallback_threw(x, why, std::current_exception());
-            }
-        }
-        p.fallback_ended(x, used);
-        return value;
+template <class T>
+[[gnu::noinline, gnu::cold]] T error_or_throw(execution_report::fields& report) {
+    const execution_report why(std::move(report));
+    if constexpr (is_result<T>) {
+        if (why.refusal()) return std::unexpected(why.error());
     }
+    std::rethrow_exception(why.to_exception());
+}
+
+template <class T>
+[[gnu::always_inline]] inline T value_or_throw(execution_report::fields& report, std::optional<stored<T>>& value) {
+    if (!value.has_value()) [[unlikely]] return error_or_throw<T>(report);
+    if constexpr (!std::is_void_v<T>) return std::move(*value);
 }
 
 template <class T, class Fallback>
-task<void> run_fallback(pipeline& p, Fallback& other, execution& x, std::optional<stored<T>>& value) {
+void run_fallback(pipeline& p, Fallback& other, execution& x, std::optional<stored<T>>& value) {
     const bool used = wants_fallback(p, x);
     if (used) {
         value.reset();
-        const execution_report why{execution_report::fields(x.report)};
+        const execution_report why = seen_so_far(x);
         try {
-            using given = decltype(call_fallback(other, why));
-            if constexpr (!is_task<given>) {
-                emplace_from<T>(value, [&] { return call_fallback(other, why); });
-            } else if constexpr (std::is_void_v<T>) {
-                co_await call_fallback(other, why);
+            emplace_from<T>(value, [&] { return call_fallback(other, why); });
+            x.report.fell_back = true;
+        } catch (...) {
+            fallback_threw(x, why, std::current_exception());
+        }
+    }
+    p.fallback_ended(x, used);
+}
+
+// For a fallback that is itself a coroutine.
+template <class T, class Fallback>
+task<void> await_fallback(pipeline& p, Fallback& other, execution& x, std::optional<stored<T>>& value) {
+    const bool used = wants_fallback(p, x);
+    if (used) {
+        value.reset();
+        const execution_report why = seen_so_far(x);
+        try {
+            auto answer = call_fallback(other, why);
+            if constexpr (std::is_void_v<T>) {
+                co_await std::move(answer);
                 value.emplace();
             } else {
-                auto answer = call_fallback(other, why);
                 value.emplace(co_await std::move(answer));
             }
             x.report.fell_back = true;
@@ -148,41 +144,99 @@ task<void> run_fallback(pipeline& p, Fallback& other, execution& x, std::optiona
     p.fallback_ended(x, used);
 }
 
-template <class Function, class Fallback>
-task<typename attempt_result<Function>::value_type> run_task(pipeline& p, Function function, Fallback other,
-                                                             std::stop_token stop) {
-    using value_type = typename attempt_result<Function>::value_type;
-    task_operation<Function> what(function);
-    execution x{.stop = std::move(stop)};
-    if constexpr (std::is_same_v<Fallback, no_fallback>) {
-        co_await p.run_async(what, x);
-    } else {
-        x.offers_fallback = true;
-        co_await p.run_async(what, x);
-        co_await run_fallback<value_type>(p, other, x, what.result());
-    }
-    co_return value_or_throw<value_type>(x, what.result());
+template <class Function, class Fallback, class Operation>
+void run(pipeline& p, Operation& what, Fallback& other, execution& x) {
+    constexpr bool falls_back = !std::is_same_v<Fallback, no_fallback>;
+    x.offers_fallback = falls_back;
+    p.run(what, x);
+    if constexpr (falls_back) run_fallback<attempt_result<Function>>(p, other, x, what.result());
 }
-template <class Function, class Fallback>
-task<outcome<typename attempt_result<Function>::value_type>> try_run_task(pipeline& p, Function function,
-                                                                          Fallback other, std::stop_token stop) {
-    using value_type = typename attempt_result<Function>::value_type;
-    task_operation<Function> what(function);
-    execution x{.stop = std::move(stop), .keep_ledger = true};
-    if constexpr (std::is_same_v<Fallback, no_fallback>) {
-        co_await p.run_async(what, x);
-    } else {
-        x.offers_fallback = true;
-        co_await p.run_async(what, x);
-        co_await run_fallback<value_type>(p, other, x, what.result());
-    }
-    co_return outcome<value_type>(execution_report(std::move(x.report)), std::move(what.result()));
+
+template <class Operation, class Fallback>
+task<void> run_with_fallback(pipeline& p, Operation& what, Fallback& other, execution& x) {
+    using value_type = typename Operation::value_type;
+    x.offers_fallback = true;
+    co_await p.run_async(what, x);
+    if constexpr (is_task<decltype(call_fallback(other, std::declval<const execution_report&>()))>)
+        co_await await_fallback<value_type>(p, other, x, what.result());
+    else run_fallback<value_type>(p, other, x, what.result());
 }
 
 template <class Function>
 inline constexpr bool is_async = is_task<attempt_result<std::remove_cvref_t<Function>>>;
 
 } // namespace detail
+
+// A call under way to be awaited, once: `co_await policies.execute(…)`. It keeps the function, and turns into a
+// task<T> where one is wanted.
+template <class Function, class Fallback, bool Try>
+class [[nodiscard("a call does nothing until it is awaited")]] async_call {
+    using operation_type = detail::task_operation<Function>;
+    using result_type = typename operation_type::value_type;
+
+public:
+    using value_type = std::conditional_t<Try, outcome<result_type>, result_type>;
+
+    async_call(pipeline& p, Function function, Fallback other, std::stop_token stop)
+        : pipeline_(p), function_(std::move(function)), other_(std::move(other)), stop_(std::move(stop)) {}
+
+    auto operator co_await() && noexcept { return awaiter(*this); }
+    operator task<value_type>() && { return std::move(*this).as_task(); }
+    task<value_type> as_task() && { return await_it(std::move(*this)); }
+
+private:
+    class awaiter {
+    public:
+        explicit awaiter(async_call& of) noexcept : of_(of), what_(of.function_) {}
+        awaiter(const awaiter&) = delete;
+        awaiter& operator=(const awaiter&) = delete;
+
+        bool await_ready() const noexcept { return false; }
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) {
+            if constexpr (std::is_same_v<Fallback, detail::no_fallback>) run_ = of_.pipeline_.run_async(what_, x_);
+            else run_ = detail::run_with_fallback(of_.pipeline_, what_, of_.other_, x_);
+            run_.frame().promise().continuation = awaiting;
+            return run_.frame();
+        }
+        value_type await_resume() {
+            run_.frame().promise().take();
+            if constexpr (Try) {
+                report_.set_value(std::move(what_.result()));
+                return std::move(report_);
+            } else {
+                return detail::value_or_throw<result_type>(report_, what_.result());
+            }
+        }
+
+    private:
+        static execution start(execution_report::fields& f, const std::stop_token& stop) { return {f, stop}; }
+        static execution start(outcome<result_type>& o, const std::stop_token& stop) {
+            return {o.to_fill(), stop, &o.ledger_to_fill()};
+        }
+
+        async_call& of_;
+        operation_type what_;
+        std::conditional_t<Try, outcome<result_type>, execution_report::fields> report_{};
+        execution x_ = start(report_, of_.stop_);
+        task<void> run_;
+    };
+
+    static task<value_type> await_it(async_call self) { co_return co_await std::move(self); }
+
+    pipeline& pipeline_;
+    Function function_;
+    [[no_unique_address]] Fallback other_;
+    std::stop_token stop_;
+};
+
+template <class Function, class Fallback, bool Try>
+auto sync_wait(runtime& on, async_call<Function, Fallback, Try> what) {
+    return sync_wait(on, std::move(what).as_task());
+}
+template <class Function, class Fallback, bool Try>
+auto sync_wait(async_call<Function, Fallback, Try> what) {
+    return sync_wait(std::move(what).as_task());
+}
 
 // A policy bound to its pipeline: the quickest way to run it, and the place to look at it. Copyable; lives as long as
 // the host. Any thread.
@@ -193,20 +247,20 @@ public:
     template <class Function>
         requires detail::attempt_function<Function>
     auto execute(Function&& function, std::stop_token stop = {}) const {
-        return execute(std::forward<Function>(function), detail::no_fallback{}, std::move(stop));
+        return call<false>(std::forward<Function>(function), detail::no_fallback{}, std::move(stop));
     }
     template <class Function, class Other>
     auto execute(Function&& function, fallback<Other> other, std::stop_token stop = {}) const {
-        return execute(std::forward<Function>(function), std::move(other.function), std::move(stop));
+        return call<false>(std::forward<Function>(function), std::move(other.function), std::move(stop));
     }
     template <class Function>
         requires detail::attempt_function<Function>
     auto try_execute(Function&& function, std::stop_token stop = {}) const {
-        return try_execute(std::forward<Function>(function), detail::no_fallback{}, std::move(stop));
+        return call<true>(std::forward<Function>(function), detail::no_fallback{}, std::move(stop));
     }
     template <class Function, class Other>
     auto try_execute(Function&& function, fallback<Other> other, std::stop_token stop = {}) const {
-        return try_execute(std::forward<Function>(function), std::move(other.function), std::move(stop));
+        return call<true>(std::forward<Function>(function), std::move(other.function), std::move(stop));
     }
 
     std::string_view name() const noexcept { return pipeline_->name(); }
@@ -218,28 +272,25 @@ public:
     holdfast::runtime& runtime() const noexcept { return pipeline_->on(); }
 
 private:
-    template <class Function, class Other>
-    auto execute(Function&& function, Other other, std::stop_token stop) const {
+    template <bool Try, class Function, class Other>
+    auto call(Function&& function, Other other, std::stop_token stop) const {
+        using plain = std::remove_reference_t<Function>;
         if constexpr (detail::is_async<Function>) {
-            return detail::run_task(*pipeline_, std::remove_cvref_t<Function>(std::forward<Function>(function)),
-                                    std::move(other), std::move(stop));
+            return async_call<std::remove_cvref_t<Function>, Other, Try>(*pipeline_, std::forward<Function>(function),
+                                                                         std::move(other), std::move(stop));
+        } else if constexpr (Try) {
+            outcome<detail::attempt_result<plain>> ended;
+            execution x{ended.to_fill(), stop, &ended.ledger_to_fill()};
+            detail::blocking_operation<plain> what(function);
+            detail::run<plain>(*pipeline_, what, other, x);
+            ended.set_value(std::move(what.result()));
+            return ended;
         } else {
-            using value_type = detail::attempt_result<std::remove_reference_t<Function>>;
-            execution x{.stop = std::move(stop)};
-            auto value = detail::run(*pipeline_, function, other, x);
-            return detail::value_or_throw<value_type>(x, value);
-        }
-    }
-    template <class Function, class Other>
-    auto try_execute(Function&& function, Other other, std::stop_token stop) const {
-        if constexpr (detail::is_async<Function>) {
-            return detail::try_run_task(*pipeline_, std::remove_cvref_t<Function>(std::forward<Function>(function)),
-                                        std::move(other), std::move(stop));
-        } else {
-            using value_type = detail::attempt_result<std::remove_reference_t<Function>>;
-            execution x{.stop = std::move(stop), .keep_ledger = true};
-            auto value = detail::run(*pipeline_, function, other, x);
-            return outcome<value_type>(execution_report(std::move(x.report)), std::move(value));
+            execution_report::fields report;
+            execution x{report, stop};
+            detail::blocking_operation<plain> what(function);
+            detail::run<plain>(*pipeline_, what, other, x);
+            return detail::value_or_throw<detail::attempt_result<plain>>(report, what.result());
         }
     }
 

@@ -64,6 +64,11 @@ public:
     // Steady: never goes back.
     virtual time_point now() const noexcept = 0;
 
+    // The same clock, read cheaply: never ahead of now(), and behind it by no more than coarse_error under ordinary
+    // conditions. Used where "surely not yet" is enough.
+    virtual time_point coarse_now() const noexcept { return now(); }
+    static constexpr duration coarse_error = std::chrono::milliseconds{20};
+
     // Runs w on a runtime thread, soon. Never runs it inside this call. False: stopped, w was not taken.
     [[nodiscard]] virtual bool post(work& w) noexcept = 0;
 

@@ -68,6 +68,9 @@ public:
     plugin_instance(std::unique_ptr<detail::given_context> context, Interface* made, destroyer destroy) noexcept
         : context_(std::move(context)), made_(made, deleter{destroy}) {}
 
+    plugin_instance(plugin_instance&&) noexcept = default;
+    plugin_instance& operator=(plugin_instance&&) = delete;
+
     Interface& operator*() const noexcept { return *made_; }
     Interface* operator->() const noexcept { return made_.get(); }
 

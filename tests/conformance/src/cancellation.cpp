@@ -48,7 +48,10 @@ void during_attempt_and_backoff(lab& l) {
         {
             const alarm stop(l, 1s, [&] { backoff_source.request_stop(); });
             const auto o = l.run(
-                each, [&](attempt&) -> int { return ++calls, throw std::runtime_error("down"); }, backoff_source.get_token());
+                each, [&](attempt&) -> int {
+                    ++calls;
+                    throw std::runtime_error("down");
+                }, backoff_source.get_token());
             check_equal(o.stop_reason(), stop_reason::cancelled, "stop reason of a cancel during backoff");
             check_equal(o.refusal(), errc::cancelled, "refusal of a cancel during backoff");
             check_equal(o.attempt_count(), 1, "attempts of a cancel during backoff");
@@ -66,7 +69,10 @@ void inside_a_callback(lab& l) {
         if (e.kind == event_kind::attempt_ended && e.policy == "listened") from_listener.request_stop();
     };
     int calls = 0;
-    const auto failing = [&](attempt&) -> int { return ++calls, throw std::runtime_error("down"); };
+    const auto failing = [&](attempt&) -> int {
+                    ++calls;
+                    throw std::runtime_error("down");
+                };
     const auto listened = l.add({.name = "listened", .retry = {.max_attempts = 3, .delay = 1s}});
     auto o = l.run(listened, failing, from_listener.get_token());
     check_equal(calls, 1, "calls when the listener cancels");
@@ -126,11 +132,16 @@ void end_sleepers(lab& l, bound_policy p, std::stop_token token, End end) {
     task_scope scope;
     for (int i = 0; i < sleepers; ++i)
         scope.spawn(count_end(
-            lab::start_async(p, [&](attempt&) -> int { return ++calls, throw std::runtime_error("down"); }, token), cancelled));
-    check_equal(scope.running(), static_cast<std::size_t>(sleepers), "executions that sleep");
-    check_equal(l.timers(), static_cast<std::size_t>(sleepers), "timers armed");
+            lab::start_async(p, [&](attempt&) -> int {
+                    ++calls;
+                    throw std::runtime_error("down");
+                }, token), cancelled));
+    const std::size_t sleeping = scope.running();
+    const std::size_t armed = l.timers();
     end();
     l.await(scope.join());
+    check_equal(sleeping, static_cast<std::size_t>(sleepers), "executions that sleep");
+    check_equal(armed, static_cast<std::size_t>(sleepers), "timers armed");
     check_equal(cancelled.load(), sleepers, "executions that ended as cancelled");
     check_equal(calls.load(), sleepers, "calls in all");
     check_equal(l.timers(), 0U, "timers left");

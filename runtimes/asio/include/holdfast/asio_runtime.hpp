@@ -1,6 +1,7 @@
 // The runtime on Boost.Asio: on threads of its own, or on an io_context that the application runs.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include <holdfast/blocking_pool.hpp>
 #include <holdfast/detail/asio_lanes.hpp>
+#include <holdfast/detail/coarse_clock.hpp>
 #include <holdfast/runtime.hpp>
 
 namespace holdfast {
@@ -40,9 +42,8 @@ public:
 
     explicit asio_runtime(asio_options options = {})
         : options_(checked(options)), own_(std::in_place, static_cast<int>(options_.threads)), context_(*own_),
-          pool_(options_.blocking_threads, options_.blocking_queue),
-          lanes_(std::make_shared<detail::asio_lanes>(context_, options_.threads, false)),
-          busy_(std::in_place, context_.get_executor()) {
+          busy_(std::in_place, context_.get_executor()), pool_(options_.blocking_threads, options_.blocking_queue),
+          lanes_(std::make_shared<detail::asio_lanes>(context_, options_.threads, false)) {
         try {
             for (std::size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { context_.run(); });
         } catch (...) {
@@ -62,6 +63,7 @@ public:
 
     std::string_view name() const noexcept override { return "asio"; }
     time_point now() const noexcept override { return detail::asio_lanes::clock::now(); }
+    time_point coarse_now() const noexcept override { return detail::coarse_steady_now(); }
     bool post(work& w) noexcept override { return lanes_->post(w); }
     bool post_blocking(work& w) noexcept override { return pool_.post(w); }
     bool arm(timer& t, time_point due) noexcept override { return lanes_->arm(t, due); }
@@ -71,7 +73,8 @@ public:
     void stop() noexcept override {
         const std::lock_guard lock(stop_mutex_);
         if (stopped_.exchange(true)) return;
-        lanes_->stop(); // first, for blocking work may wait for a timer
+        pool_.close();
+        lanes_->stop(); // before the pool has ended, for blocking work may wait for a timer
         pool_.stop();
         busy_.reset();
         if (own_) own_->stop();
@@ -93,7 +96,6 @@ private:
     }
 
     const asio_options options_;
-    std::shared_ptr<detail::asio_lanes> const lanes_placeholder_{};
     std::optional<boost::asio::io_context> own_;
     boost::asio::io_context& context_;
     std::optional<boost::asio::executor_work_guard<executor_type>> busy_;

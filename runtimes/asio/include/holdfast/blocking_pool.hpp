@@ -48,12 +48,18 @@ public:
         return true;
     }
 
+    // Takes nothing new.
+    void close() noexcept {
+        const std::lock_guard lock(mutex_);
+        stopped_ = true;
+    }
+
     // Takes nothing new, runs what waits, ends the threads.
     void stop() noexcept {
+        close();
         std::vector<std::thread> ending;
         {
             const std::lock_guard lock(mutex_);
-            stopped_ = true;
             ending.swap(threads_);
         }
         changed_.notify_all();

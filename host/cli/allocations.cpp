@@ -1,0 +1,30 @@
+#include "allocations.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+constinit std::atomic<std::size_t> count = 0;
+
+} // namespace
+
+std::size_t holdfast::cli::allocations() noexcept {
+    return count.load(std::memory_order_relaxed);
+}
+
+// All other forms but the aligned ones end up in these.
+void* operator new(std::size_t size) {
+    count.fetch_add(1, std::memory_order_relaxed);
+    if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+    throw std::bad_alloc();
+}
+
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
