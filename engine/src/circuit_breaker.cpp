@@ -101,7 +101,8 @@ bool circuit_breaker::enter_slowly(const breaker_settings& s, time_point now, pe
         case circuit_state::isolated: retry_after = forever; break;
         case circuit_state::half_open:
             forget_expired_probes(now);
-            if (static_cast<int>(probes_.size()) + probe_successes_ < s.probes) {
+            // With none under way one may always go, for the settings may ask for fewer by now than have succeeded.
+            if (probes_.empty() || static_cast<int>(probes_.size()) + probe_successes_ < s.probes) {
                 given = {generation, next_probe_};
                 probes_.push_back({next_probe_, saturating_add(now, s.probe_timeout)});
                 if (++next_probe_ == 0) next_probe_ = 1;

@@ -15,8 +15,18 @@ duration saturating_product(duration a, long n) {
     return n > 0 && a > forever / n ? forever : a * n;
 }
 
+// delay * (1 + 2 + 3 + …), each of them at most max_delay, however many there are.
+duration total_linear_delay(const retry_settings& r) {
+    const std::int64_t rising = std::min<std::int64_t>(r.max_attempts, r.max_delay / r.delay);
+    const auto sum = static_cast<__int128>(r.delay.count()) * rising * (rising + 1) / 2 +
+                     static_cast<__int128>(r.max_delay.count()) * (r.max_attempts - rising);
+    return sum > forever.count() ? forever : duration{static_cast<std::int64_t>(sum)};
+}
+
 // The longest all waits between attempts can add up to. Jitter only shortens them.
 duration total_delay(const retry_settings& r) {
+    if (r.intervals.empty() && r.delay == duration::zero()) return duration::zero();
+    if (r.intervals.empty() && r.backoff == backoff::linear) return total_linear_delay(r);
     duration sum{};
     retry_settings plain = r;
     plain.jitter = false;
@@ -94,8 +104,8 @@ std::vector<std::string> lint(std::span<const policy> chain) {
         calls = calls && own && *own <= 1'000'000'000 / std::max(1L, *calls) ? std::optional(*calls * *own) : std::nullopt;
         if (const auto limit = worst_case_duration(o)) {
             longest = limit; // its timeouts bound what is inside
-        } else if (longest && own) {
-            longest = saturating_product(*longest, *own);
+        } else {
+            longest = longest && own ? std::optional(saturating_product(*longest, *own)) : std::nullopt;
         }
     }
     if (chain.size() > 1 && (!calls || *calls > 10))

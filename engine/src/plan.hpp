@@ -1,6 +1,9 @@
 // A policy with every default filled in and every question a call asks answered beforehand. Immutable.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include <holdfast/policy.hpp>
 
 #include "circuit_breaker.hpp"
@@ -19,7 +22,8 @@ struct plan {
         timeout = o.timeout.value_or(forever);
         total_timeout = o.total_timeout.value_or(forever);
         if (has_breaker) breaker = breaker_settings::from(o.breaker);
-        if (has_retry) max_number = retry.max_attempts == unlimited ? unlimited : retry.max_attempts + 1;
+        constexpr int most = std::numeric_limits<int>::max();
+        if (has_retry) max_number = retry.max_attempts == unlimited ? unlimited : std::min(retry.max_attempts, most - 1) + 1;
         if (has_hedge) max_number = o.hedge.max_hedges + 1;
         limited_in_time = timeout != forever || total_timeout != forever;
         for (const rule& each : o.rules) {

@@ -12,7 +12,8 @@
 namespace holdfast {
 
 // Counts in thousandths of a retry. It starts with one second of reserve (at least one retry when there is a reserve)
-// and never holds more than ten seconds of reserve plus a hundred retries.
+// and never holds more than ten seconds of reserve plus a hundred retries. A quiet time earns at most ten seconds of
+// reserve, or one retry where that is more.
 class retry_budget {
 public:
     // A call was made.
@@ -33,9 +34,11 @@ public:
             if (o.reserve > 0) balance_.fetch_add(std::max<std::int64_t>(unit, scaled(o.reserve)));
         }
         const double seconds = std::chrono::duration<double>(now - refilled_).count();
-        const auto refill = static_cast<std::int64_t>(std::min(seconds, 10.0) * o.reserve * unit);
+        const double longest = std::max(10.0, 1.0 / o.reserve); // a small reserve saves up for one whole retry
+        const auto refill = static_cast<std::int64_t>(std::min(seconds, longest) * o.reserve * unit);
         if (refill > 0) {
-            refilled_ = now;
+            // What is left over of a thousandth stays for the next time.
+            refilled_ = seconds >= longest ? now : std::min(now, refilled_ + time_for(refill, o.reserve));
             const std::int64_t room = std::max<std::int64_t>(0, limit(o) - balance_.load());
             balance_.fetch_add(std::min(refill, room));
         }
@@ -49,6 +52,9 @@ public:
 private:
     static constexpr std::int64_t unit = 1000;
     static std::int64_t scaled(double retries) noexcept { return static_cast<std::int64_t>(retries * unit); }
+    static duration time_for(std::int64_t refill, double reserve) noexcept {
+        return duration{static_cast<std::int64_t>(static_cast<double>(refill) * 1e9 / (reserve * unit))};
+    }
     static std::int64_t limit(const budget_options& o) noexcept { return scaled(o.reserve) * 10 + 100 * unit; }
 
     std::atomic<std::int64_t> balance_ = 0;

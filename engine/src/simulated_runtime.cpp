@@ -65,17 +65,20 @@ void simulated_runtime::stop() noexcept {
 }
 
 void simulated_runtime::run_ready() {
-    while (run_one() || jump_to_next(now_)) {}
+    while (run_one() || jump_to_next(now_)) {
+    }
 }
 
 void simulated_runtime::advance(duration d) {
     const time_point target = std::min(saturating_add(now_, std::max(d, duration::zero())), last_moment);
-    while (run_one() || jump_to_next(target)) {}
+    while (run_one() || jump_to_next(target)) {
+    }
     now_ = std::max(now_, target);
 }
 
 void simulated_runtime::run_until_idle() {
-    while (run_one() || jump_to_next(last_moment)) {}
+    while (run_one() || jump_to_next(last_moment)) {
+    }
 }
 
 bool simulated_runtime::run_one() {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace holdfast {
 
@@ -14,6 +15,8 @@ constexpr time_point last_moment = never - duration{1};
 
 // Work that waits here may be woken from outside, which nobody tells us: so look again this often.
 constexpr auto tick = std::chrono::milliseconds{1};
+// A pool whose threads all wait here cannot start what stands in its queue: after so long, that no longer counts.
+constexpr auto patience_with_pool = std::chrono::milliseconds{100};
 constexpr auto patience_when_idle = std::chrono::seconds{10};
 constexpr auto patience_when_busy = std::chrono::seconds{100};
 
@@ -32,8 +35,8 @@ thread_local const virtual_time_runtime* carried_by = nullptr;
 
 // One piece of work on its way through the inner runtime.
 struct virtual_time_runtime::carrier : work {
-    carrier(virtual_time_runtime& through, work& what, wake reason) noexcept
-        : owner(through), carried(what), why(reason) {
+    carrier(virtual_time_runtime& through, work& what, wake reason, bool for_pool) noexcept
+        : owner(through), carried(what), why(reason), blocking(for_pool) {
         run = &arrived;
     }
 
@@ -42,6 +45,7 @@ struct virtual_time_runtime::carrier : work {
         const wake why = inner_says == wake::stopped ? wake::stopped : self.why;
         virtual_time_runtime& owner = self.owner;
         work& what = self.carried;
+        if (self.blocking) owner.left_pool_queue();
         delete &self;
         const auto* before = std::exchange(carried_by, &owner);
         what.run(what, why);
@@ -52,6 +56,7 @@ struct virtual_time_runtime::carrier : work {
     virtual_time_runtime& owner;
     work& carried;
     wake why;
+    bool blocking;
 };
 
 virtual_time_runtime::virtual_time_runtime(runtime& inner)
@@ -74,7 +79,7 @@ bool virtual_time_runtime::post_blocking(work& w) noexcept {
 }
 
 bool virtual_time_runtime::forward(work& w, bool blocking) noexcept {
-    auto* c = new (std::nothrow) carrier(*this, w, wake::due);
+    auto* c = new (std::nothrow) carrier(*this, w, wake::due, blocking);
     if (c == nullptr) return false;
     {
         const std::lock_guard lock(mutex_);
@@ -83,15 +88,19 @@ bool virtual_time_runtime::forward(work& w, bool blocking) noexcept {
             return false;
         }
         ++carried_;
+        if (blocking) ++in_pool_queue_;
     }
-    if (hand_over(*c, blocking)) return true;
+    if (blocking ? inner_.post_blocking(*c) : inner_.post(*c)) return true;
     delete c;
+    if (blocking) left_pool_queue();
     work_ended();
     return false;
 }
 
-bool virtual_time_runtime::hand_over(carrier& c, bool blocking) noexcept {
-    return blocking ? inner_.post_blocking(c) : inner_.post(c);
+void virtual_time_runtime::left_pool_queue() noexcept {
+    const std::lock_guard lock(mutex_);
+    --in_pool_queue_;
+    ++progress_;
 }
 
 void virtual_time_runtime::work_ended() noexcept {
@@ -121,8 +130,8 @@ std::size_t virtual_time_runtime::timers() const {
 }
 
 // Nothing runs, and nobody who waits has been woken and is about to.
-bool virtual_time_runtime::settled() const noexcept {
-    return carried_ == waiting_ &&
+bool virtual_time_runtime::settled(bool pool_is_stuck) const noexcept {
+    return carried_ - (pool_is_stuck ? in_pool_queue_ : 0) == waiting_ &&
            std::none_of(awaited_.begin(), awaited_.end(), [](const parker* p) { return p->ready(); });
 }
 
@@ -131,8 +140,8 @@ void virtual_time_runtime::run_timer(std::unique_lock<std::mutex>& lock, timer& 
     ++carried_;
     ++progress_;
     lock.unlock();
-    auto* c = new carrier(*this, t, why);
-    if (!hand_over(*c, false)) carrier::arrived(*c, wake::stopped);
+    auto* c = new carrier(*this, t, why, false);
+    if (!inner_.post(*c)) carrier::arrived(*c, wake::stopped);
     lock.lock();
 }
 
@@ -145,7 +154,7 @@ void virtual_time_runtime::wait(parker& p) noexcept {
     auto seen = progress_;
     auto quiet = std::chrono::milliseconds::zero(); // counted, not measured: a stopped process is not a standstill
     while (!p.ready()) {
-        if (!stopped_ && settled()) {
+        if (!stopped_ && settled(quiet > patience_with_pool)) {
             if (timer* t = timers_.pop_due(last_moment)) {
                 now_.store(std::max(now(), t->due).time_since_epoch().count(), std::memory_order_release);
                 run_timer(lock, *t, wake::due);
@@ -168,11 +177,22 @@ void virtual_time_runtime::stop() noexcept {
     std::unique_lock lock(mutex_);
     if (stopped_.exchange(true)) return;
     while (timer* t = timers_.pop()) run_timer(lock, *t, wake::stopped);
-    changed_.wait(lock, [&] { return carried_ == 0; });
+    changed_.wait(lock, [&, mine = carried_by == this ? 1 : 0] { return carried_ == mine; });
 }
 
 bool virtual_time_runtime::stopped() const noexcept {
     return stopped_;
+}
+
+virtual_time_runtime::participant::participant(virtual_time_runtime& in) noexcept
+    : in_(in), before_(std::exchange(carried_by, &in)) {
+    const std::lock_guard lock(in_.mutex_);
+    ++in_.carried_;
+}
+
+virtual_time_runtime::participant::~participant() {
+    carried_by = before_;
+    in_.work_ended();
 }
 
 } // namespace holdfast

@@ -65,6 +65,8 @@ result<void> check_elf(const std::filesystem::path& path) {
     if (h.e_type != ET_DYN || h.e_phentsize != sizeof(program_header)) return refuse("not a shared library");
 
     std::uintmax_t expected = h.e_phoff + std::uintmax_t{h.e_phnum} * sizeof(program_header);
+    if (h.e_shoff != 0) // these headers come last, so they tell of anything that is missing
+        expected = std::max<std::uintmax_t>(expected, h.e_shoff + std::uintmax_t{h.e_shnum} * h.e_shentsize);
     for (std::uintmax_t i = 0; i < h.e_phnum && expected <= size; ++i) {
         program_header segment{};
         if (!read_at(file, h.e_phoff + i * sizeof(segment), segment)) break;

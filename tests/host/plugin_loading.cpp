@@ -92,7 +92,7 @@ TEST_CASE("a library that was cut short anywhere is refused and crashes nothing"
     CHECK(refusal_of(folder.write("cut.so", whole.substr(0, 3))) == "not a shared library");
     CHECK(refusal_of(folder.write("cut.so", whole.substr(0, 40))) ==
           "truncated: its headers tell of 64 bytes, the file has 40");
-    for (const std::size_t size : {std::size_t{64}, std::size_t{200}, std::size_t{1024}, whole.size() / 4}) {
+    for (const std::size_t size : {std::size_t{64}, std::size_t{200}, std::size_t{1024}, whole.size() / 4, whole.size() - 1}) {
         const std::string refusal = refusal_of(folder.write("cut.so", whole.substr(0, size)));
         CHECK_THAT(refusal, Catch::Matchers::StartsWith("truncated: its headers tell of "));
         CHECK_THAT(refusal, Catch::Matchers::EndsWith(" bytes, the file has " + std::to_string(size)));

@@ -58,8 +58,9 @@ TEST_CASE("the simulated runtime passes every conformance case") {
             auto how = counting();
             how.filter = each.title();
             std::string message;
-            const auto total = conformance::run_runtime_suite([] { return std::make_unique<holdfast::simulated_runtime>(); },
-                                                              how, [&](const auto& r) { message = r.message; });
+            const auto total =
+                conformance::run_runtime_suite([] { return std::make_unique<holdfast::simulated_runtime>(); }, how,
+                                               [&](const auto& r) { message = r.message; });
             INFO(message);
             CHECK(total.failed == 0);
             CHECK(total.passed + total.skipped == 1);
@@ -71,7 +72,8 @@ TEST_CASE("a simulated runtime that shuffles passes every conformance case") {
     const auto seed = GENERATE(1, 2, 3);
     std::string messages;
     const auto total = conformance::run_runtime_suite(
-        [=] { return std::make_unique<holdfast::simulated_runtime>(static_cast<std::uint64_t>(seed)); }, {.seed = 9, .filter = "/", .allocations = {}},
+        [=] { return std::make_unique<holdfast::simulated_runtime>(static_cast<std::uint64_t>(seed)); },
+        {.seed = 9, .filter = "/", .allocations = {}},
         [&](const auto& r) {
             if (r.state == conformance::case_result::failed) messages += r.title() + ": " + r.message + "\n";
         });
@@ -124,7 +126,8 @@ TEST_CASE("a runtime whose timers are early fails, with a message that says so")
 }
 
 TEST_CASE("a factory that gives no runtime fails every case instead of crashing") {
-    const auto total = conformance::run_runtime_suite([] { return std::unique_ptr<holdfast::runtime>(); }, {}, [](const auto&) {});
+    const auto total =
+        conformance::run_runtime_suite([] { return std::unique_ptr<holdfast::runtime>(); }, {}, [](const auto&) {});
     CHECK(total.passed == 0);
     CHECK(total.failed == static_cast<int>(conformance::runtime_cases().size()));
 }

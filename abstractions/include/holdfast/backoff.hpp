@@ -47,7 +47,7 @@ constexpr duration backoff_delay(backoff kind, duration base, duration max_delay
     case backoff::constant: return base;
     case backoff::linear: return n > most ? max_delay : base * n;
     case backoff::exponential:
-        if (n - 1 >= 62 || (std::int64_t{1} << (n - 1)) > most) return max_delay;
+        if (n - 1 >= 63 || (std::int64_t{1} << (n - 1)) > most) return max_delay;
         return base * (std::int64_t{1} << (n - 1));
     }
     return base;

@@ -32,6 +32,9 @@ enum class errc {
     not_found,            // there is no such thing
     unsupported,          // this backend does not offer it
     unavailable,          // a server cannot be reached now; trying later may help
+    stale_lease,          // somebody else holds, or held, a newer lease: stop
+    unknown_outcome,      // the connection was lost before the answer: read back before trying again
+    too_large,            // above a limit that the message names
     internal,             // a bug, in Holdfast or in a plugin
 };
 
@@ -53,6 +56,9 @@ constexpr std::string_view to_text(errc code) noexcept {
     case errc::not_found: return "not found";
     case errc::unsupported: return "unsupported";
     case errc::unavailable: return "unavailable";
+    case errc::stale_lease: return "stale lease";
+    case errc::unknown_outcome: return "unknown outcome";
+    case errc::too_large: return "too large";
     case errc::internal: return "internal error";
     }
     return "unknown error";

@@ -8,10 +8,10 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <holdfast/attempt.hpp>
+#include <holdfast/detail/stored.hpp>
 #include <holdfast/failure.hpp>
 #include <holdfast/task.hpp>
 
@@ -76,16 +76,21 @@ struct nothing_running {};
 // Running is what has to stay alive while the attempt runs: a task, or nothing.
 template <class T, class Running>
 struct result_slot {
-    using stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+    using stored = detail::stored<T>;
     std::optional<stored> value;
     std::exception_ptr exception;
     [[no_unique_address]] Running running{};
 
     invoke_end classify() const noexcept {
         if (exception) return invoke_end::threw;
-        if constexpr (returned_failure<stored>::possible)
-            if (returned_failure<stored>::failed(*value)) return invoke_end::returned_failure;
+        using seen = std::conditional_t<std::is_reference_v<T>, std::remove_cvref_t<T>, stored>;
+        if constexpr (returned_failure<seen>::possible)
+            if (returned_failure<seen>::failed(*value)) return invoke_end::returned_failure;
         return invoke_end::value;
+    }
+    failure seen_value() const noexcept {
+        if constexpr (std::is_reference_v<T>) return failure::returned(value->get());
+        else return failure::returned(*value);
     }
 };
 
@@ -100,7 +105,7 @@ public:
     failure seen(unsigned slot) const noexcept final {
         const auto& s = at(slot);
         if (s.exception) return failure::thrown(s.exception);
-        return failure::returned(*s.value);
+        return s.seen_value();
     }
     std::exception_ptr exception(unsigned slot) const noexcept final { return at(slot).exception; }
     void clear(unsigned slot) noexcept final {

@@ -7,12 +7,11 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <holdfast/detail/exception_type.hpp>
+#include <holdfast/detail/stored.hpp>
 #include <holdfast/duration.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/policy.hpp>
@@ -224,7 +223,7 @@ template <class T>
 class outcome : public execution_report {
 public:
     using value_type = T;
-    using stored_type = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+    using stored_type = detail::stored<T>; // T; of a reference a std::reference_wrapper, of void a std::monostate
 
     outcome() noexcept {} // for runners to fill in
     void set_value(std::optional<stored_type>&& value) { value_ = std::move(value); }

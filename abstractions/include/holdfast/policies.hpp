@@ -44,9 +44,6 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<std::expected<T, error>> = true;
 
-template <class T>
-using stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-
 inline bool wants_fallback(const pipeline& p, const execution& x) {
     const stop_reason reason = x.report.reason;
     if (reason == stop_reason::succeeded || reason == stop_reason::cancelled) return false;
@@ -112,7 +109,7 @@ void run_fallback(pipeline& p, Fallback& other, execution& x, std::optional<stor
         value.reset();
         const execution_report why = seen_so_far(x);
         try {
-            emplace_from<T>(value, [&] { return call_fallback(other, why); });
+            emplace_from<T>(value, [&]() -> decltype(auto) { return call_fallback(other, why); });
             x.report.fell_back = true;
         } catch (...) {
             fallback_threw(x, why, std::current_exception());
@@ -163,7 +160,7 @@ task<void> run_with_fallback(pipeline& p, Operation& what, Fallback& other, exec
 }
 
 template <class Function>
-inline constexpr bool is_async = is_task<attempt_result<std::remove_cvref_t<Function>>>;
+inline constexpr bool is_async = is_task<attempt_result<std::decay_t<Function>>>;
 
 } // namespace detail
 
@@ -230,11 +227,11 @@ private:
 };
 
 template <class Function, class Fallback, bool Try>
-auto sync_wait(runtime& on, async_call<Function, Fallback, Try> what) {
+decltype(auto) sync_wait(runtime& on, async_call<Function, Fallback, Try> what) {
     return sync_wait(on, std::move(what).as_task());
 }
 template <class Function, class Fallback, bool Try>
-auto sync_wait(async_call<Function, Fallback, Try> what) {
+decltype(auto) sync_wait(async_call<Function, Fallback, Try> what) {
     return sync_wait(std::move(what).as_task());
 }
 
@@ -246,11 +243,11 @@ public:
 
     template <class Function>
         requires detail::attempt_function<Function>
-    auto execute(Function&& function, std::stop_token stop = {}) const {
+    decltype(auto) execute(Function&& function, std::stop_token stop = {}) const {
         return call<false>(std::forward<Function>(function), detail::no_fallback{}, std::move(stop));
     }
     template <class Function, class Other>
-    auto execute(Function&& function, fallback<Other> other, std::stop_token stop = {}) const {
+    decltype(auto) execute(Function&& function, fallback<Other> other, std::stop_token stop = {}) const {
         return call<false>(std::forward<Function>(function), std::move(other.function), std::move(stop));
     }
     template <class Function>
@@ -273,10 +270,10 @@ public:
 
 private:
     template <bool Try, class Function, class Other>
-    auto call(Function&& function, Other other, std::stop_token stop) const {
+    decltype(auto) call(Function&& function, Other other, std::stop_token stop) const {
         using plain = std::remove_reference_t<Function>;
         if constexpr (detail::is_async<Function>) {
-            return async_call<std::remove_cvref_t<Function>, Other, Try>(*pipeline_, std::forward<Function>(function),
+            return async_call<std::decay_t<Function>, Other, Try>(*pipeline_, std::forward<Function>(function),
                                                                          std::move(other), std::move(stop));
         } else if constexpr (Try) {
             outcome<detail::attempt_result<plain>> ended;
@@ -315,7 +312,7 @@ public:
     bound_policy bind(const policy& p, std::string_view key) const { return bind(p.name(), key); }
 
     template <class... Arguments>
-    auto execute(const policy& p, Arguments&&... arguments) const {
+    decltype(auto) execute(const policy& p, Arguments&&... arguments) const {
         return bind(p).execute(std::forward<Arguments>(arguments)...);
     }
     template <class... Arguments>
@@ -324,7 +321,7 @@ public:
     }
     // By name, for a policy that is known only at run time.
     template <class... Arguments>
-    auto execute(std::string_view name, Arguments&&... arguments) const {
+    decltype(auto) execute(std::string_view name, Arguments&&... arguments) const {
         return bind(name).execute(std::forward<Arguments>(arguments)...);
     }
     template <class... Arguments>

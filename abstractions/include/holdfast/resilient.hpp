@@ -40,7 +40,7 @@ public:
     resilient_call(bound_policy policy, Handler handler) : policy_(policy), handler_(std::move(handler)) {}
 
     template <class... Arguments>
-    auto operator()(Arguments... arguments) {
+    decltype(auto) operator()(Arguments... arguments) {
         return split(std::make_index_sequence<count_without_token<Arguments...>>{},
                      std::tuple<Arguments...>(std::move(arguments)...));
     }
@@ -57,7 +57,7 @@ private:
     static constexpr std::size_t count_without_token = sizeof...(Arguments) - (last_is_token<Arguments...> ? 1 : 0);
 
     template <std::size_t... I, class... Arguments>
-    auto split(std::index_sequence<I...>, std::tuple<Arguments...> all) {
+    decltype(auto) split(std::index_sequence<I...>, std::tuple<Arguments...> all) {
         std::stop_token stop;
         if constexpr (last_is_token<Arguments...>) stop = std::get<sizeof...(Arguments) - 1>(all);
         return policy_.execute(

@@ -17,15 +17,12 @@ public:
     task_scope() = default;
     task_scope(const task_scope&) = delete;
     task_scope& operator=(const task_scope&) = delete;
-    ~task_scope() { assert(joined_ || pending_.load() == 1); }
+    ~task_scope() { assert(running() == 0); }
 
     // Starts the task at once on this thread, up to its first suspension. Any thread, until join() is awaited.
-    void spawn(task<void> work) {
-        pending_.fetch_add(1, std::memory_order_relaxed);
-        run(std::move(work));
-    }
+    void spawn(task<void> work) { run(std::move(work)); }
 
-    std::size_t running() const noexcept { return pending_.load(std::memory_order_relaxed) - 1; }
+    std::size_t running() const noexcept { return pending_.load(std::memory_order_relaxed) / one_task; }
 
     // Ends when every spawned task has ended; rethrows the first exception that left one. Await it once.
     task<void> join() {
@@ -39,13 +36,13 @@ private:
         bool await_ready() const noexcept { return false; }
         bool await_suspend(std::coroutine_handle<> h) const noexcept {
             scope.joining_ = h;
-            scope.joined_ = true;
-            return scope.pending_.fetch_sub(1, std::memory_order_acq_rel) != 1;
+            return scope.pending_.fetch_sub(not_joined, std::memory_order_acq_rel) != not_joined;
         }
         void await_resume() const noexcept {}
     };
 
     detail::detached run(task<void> work) {
+        pending_.fetch_add(one_task, std::memory_order_relaxed);
         try {
             co_await std::move(work);
         } catch (...) {
@@ -53,12 +50,14 @@ private:
             if (!first_error_) first_error_ = std::current_exception();
         }
         work = {}; // the frame goes before the scope may
-        if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) joining_.resume();
+        if (pending_.fetch_sub(one_task, std::memory_order_acq_rel) == one_task) joining_.resume();
     }
 
-    std::atomic<std::size_t> pending_ = 1;
+    static constexpr std::size_t not_joined = 1; // the lowest bit, until join() is awaited
+    static constexpr std::size_t one_task = 2;
+
+    std::atomic<std::size_t> pending_ = not_joined;
     std::coroutine_handle<> joining_ = std::noop_coroutine();
-    bool joined_ = false;
     std::mutex error_mutex_;
     std::exception_ptr first_error_;
 };

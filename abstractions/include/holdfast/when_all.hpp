@@ -53,7 +53,10 @@ detached arrive_at_end(const task<T>& what, countdown& latch) {
 }
 
 template <class T>
-auto take_from(task<T>& ended) {
+using filled = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+template <class T>
+filled<T> take_from(task<T>& ended) {
     if constexpr (std::is_void_v<T>) {
         ended.frame().promise().take();
         return std::monostate{};
@@ -61,9 +64,6 @@ auto take_from(task<T>& ended) {
         return ended.frame().promise().take();
     }
 }
-
-template <class T>
-using filled = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 } // namespace detail
 

@@ -35,14 +35,28 @@ public:
 
     std::size_t timers() const;
 
+    // While this lives, time does not move behind the back of the thread that made it: it counts as running, except
+    // inside wait(). Without it, a thread of the caller's own counts only while it waits. Destroy it on its thread.
+    class participant {
+    public:
+        explicit participant(virtual_time_runtime& in) noexcept;
+        ~participant();
+        participant(const participant&) = delete;
+        participant& operator=(const participant&) = delete;
+
+    private:
+        virtual_time_runtime& in_;
+        const virtual_time_runtime* before_;
+    };
+
 private:
     struct carrier;
 
     bool forward(work& w, bool blocking) noexcept;
-    bool hand_over(carrier& c, bool blocking) noexcept;
     void run_timer(std::unique_lock<std::mutex>& lock, timer& t, wake why) noexcept;
     void work_ended() noexcept;
-    bool settled() const noexcept;
+    void left_pool_queue() noexcept;
+    bool settled(bool pool_is_stuck) const noexcept;
 
     runtime& inner_;
     mutable std::mutex mutex_;
@@ -51,8 +65,9 @@ private:
     std::vector<const parker*> awaited_; // by everybody who is inside wait()
     std::atomic<std::int64_t> now_;
     std::uint64_t progress_ = 0;
-    int carried_ = 0; // work that was taken and has not ended
-    int waiting_ = 0; // of that, what is inside wait()
+    int carried_ = 0;       // work that was taken and has not ended, and participants
+    int waiting_ = 0;       // of that, what is inside wait()
+    int in_pool_queue_ = 0; // of that, what the pool has not started
     std::atomic<bool> stopped_ = false;
 };
 

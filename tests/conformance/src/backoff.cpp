@@ -32,7 +32,8 @@ int always_fails(attempt&) {
 
 void exact_delays(lab& l) {
     const auto times = [&](const char* name, backoff kind) {
-        return times_of(l, l.add({.name = name, .retry = {.max_attempts = 4, .delay = 100ms, .backoff = kind, .jitter = false}}));
+        return times_of(
+            l, l.add({.name = name, .retry = {.max_attempts = 4, .delay = 100ms, .backoff = kind, .jitter = false}}));
     };
     const std::vector<duration> constant{0ms, 100ms, 200ms, 300ms, 400ms}, linear{0ms, 100ms, 300ms, 600ms, 1000ms},
         exponential{0ms, 100ms, 300ms, 700ms, 1500ms};
@@ -53,14 +54,17 @@ void saturation(lab& l) {
                     check(d >= backoff_delay(kind, base, cap, n - 1), "a later delay is never shorter");
                 }
     for (const std::int64_t n : {62, 63, 64, 1024, INT_MAX})
-        check_equal(backoff_delay(backoff::exponential, 1ms, 1h, n), duration(1h), "the delay before retry " + std::to_string(n));
+        check_equal(backoff_delay(backoff::exponential, 1ms, 1h, n), duration(1h),
+                    "the delay before retry " + std::to_string(n));
     check_equal(backoff_delay(backoff::linear, 1h, 2h, INT_MAX), duration(2h), "the linear delay at the cap");
 
-    const auto p = l.add({.name = "capped", .retry = {.max_attempts = 70, .delay = 1ns, .max_delay = 5min, .jitter = false}});
+    const auto p =
+        l.add({.name = "capped", .retry = {.max_attempts = 70, .delay = 1ns, .max_delay = 5min, .jitter = false}});
     const auto times = times_of(l, p);
     check_equal(times.size(), 71U, "calls");
     for (std::size_t i = 1; i < times.size(); ++i)
-        check_equal(times[i] - times[i - 1], backoff_delay(backoff::exponential, 1ns, 5min, static_cast<std::int64_t>(i)),
+        check_equal(times[i] - times[i - 1],
+                    backoff_delay(backoff::exponential, 1ns, 5min, static_cast<std::int64_t>(i)),
                     "the wait before retry " + std::to_string(i));
     check_equal(times[70] - times[69], duration(5min), "the wait before retry 70");
 }
@@ -68,7 +72,8 @@ void saturation(lab& l) {
 void zero_base(lab& l) {
     for (const auto kind : {backoff::constant, backoff::linear, backoff::exponential})
         for (const std::int64_t n : {1, 2, 64, INT_MAX})
-            check_equal(backoff_delay(kind, 0ms, 1h, n), duration::zero(), "the delay before retry " + std::to_string(n));
+            check_equal(backoff_delay(kind, 0ms, 1h, n), duration::zero(),
+                        "the delay before retry " + std::to_string(n));
     const auto p = l.add({.name = "zero", .retry = {.max_attempts = 80, .delay = 0ms, .jitter = true}});
     check_equal(times_of(l, p).size(), 81U, "calls");
     check_equal(l.now(), duration::zero(), "virtual time that passed");
@@ -117,7 +122,8 @@ void jitter_per_execution(lab& l) {
     for (int i = 0; i < executions; ++i) running.push_back(lab::start_async(e.policies().bind(o.name), always_fails));
     for (const auto& each : l.await(when_all(std::move(running)))) together.insert(delays_in(each));
     check(alone == together, "executions side by side draw what they would draw alone");
-    check_equal(std::set(alone.begin(), alone.end()).size(), static_cast<std::size_t>(executions), "different series of delays");
+    check_equal(std::set(alone.begin(), alone.end()).size(), static_cast<std::size_t>(executions),
+                "different series of delays");
 }
 
 void cap_after_jitter(lab& l) {
@@ -153,12 +159,14 @@ std::optional<duration> chosen_delay(const failure& f, int retry) {
 }
 
 void delay_generator(lab& l) {
-    const auto p = l.add({.name = "generated",
-                          .retry = {.max_attempts = 4, .delay = 100ms, .max_delay = 1min, .jitter = false, .delay_for = chosen_delay}});
+    const auto p = l.add(
+        {.name = "generated",
+         .retry = {.max_attempts = 4, .delay = 100ms, .max_delay = 1min, .jitter = false, .delay_for = chosen_delay}});
     check_equal(times_of(l, p), std::vector<duration>{0ms, 100ms, 100ms, 60'100ms, 60'107ms}, "times of the calls");
-    const auto q = l.add({.name = "limited",
-                          .retry = {.max_attempts = 4, .delay = 100ms, .max_delay = 1min, .jitter = false, .delay_for = chosen_delay},
-                          .total_timeout = 30s});
+    const auto q = l.add(
+        {.name = "limited",
+         .retry = {.max_attempts = 4, .delay = 100ms, .max_delay = 1min, .jitter = false, .delay_for = chosen_delay},
+         .total_timeout = 30s});
     const duration before = l.now();
     const auto o = l.run(q, always_fails);
     check_equal(o.stop_reason(), stop_reason::deadline, "stop reason when the delay passes the deadline");
@@ -168,9 +176,12 @@ void delay_generator(lab& l) {
 }
 
 void retry_after_hint(lab& l) {
-    const auto p = l.add({.name = "hinted", .retry = {.max_attempts = 4, .delay = 100ms, .max_delay = 1min, .jitter = false}});
+    const auto p =
+        l.add({.name = "hinted", .retry = {.max_attempts = 4, .delay = 100ms, .max_delay = 1min, .jitter = false}});
     std::vector<duration> at;
-    const auto hint = [](int number) { return number == 1 ? duration(-1h) : number == 2 ? duration(1s) : number == 3 ? duration(10h) : forever; };
+    const auto hint = [](int number) {
+        return number == 1 ? duration(-1h) : number == 2 ? duration(1s) : number == 3 ? duration(10h) : forever;
+    };
     const auto check_times = [&](std::string_view what) {
         for (std::size_t i = at.size(); i-- > 0;) at[i] -= at[0];
         check_equal(at, std::vector<duration>{0s, 0s, 1s, 61s, 121s}, what);

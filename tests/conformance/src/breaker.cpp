@@ -116,9 +116,10 @@ void rejection_is_no_failure(lab& l) {
     l.sleep(4s);
     check_equal(p.circuit(), circuit_state::half_open, "circuit after the break, refusals did not prolong it");
 
-    const auto asked = l.add({.name = "asked",
-                              .retry = {.max_attempts = 3, .delay = 1s, .max_delay = 30s, .jitter = false, .on_circuit_open = true},
-                              .breaker = {.consecutive_failures = 1, .break_for = 5s}});
+    const auto asked =
+        l.add({.name = "asked",
+               .retry = {.max_attempts = 3, .delay = 1s, .max_delay = 30s, .jitter = false, .on_circuit_open = true},
+               .breaker = {.consecutive_failures = 1, .break_for = 5s}});
     const duration began = l.now();
     int calls = 0;
     const auto o = l.run(asked, [&](attempt&) -> int {
@@ -143,7 +144,8 @@ void rejection_is_no_failure(lab& l) {
 
 void growing_breaks(lab& l) {
     auto& events = l.listen();
-    const auto p = l.add({.name = "growing", .breaker = {.consecutive_failures = 1, .break_for = 1s, .max_break_for = 5s}});
+    const auto p =
+        l.add({.name = "growing", .breaker = {.consecutive_failures = 1, .break_for = 1s, .max_break_for = 5s}});
     const auto open_for = [&](duration expected) {
         fail_times(l, p, 1);
         check_refused(l, p, expected, "an open circuit");

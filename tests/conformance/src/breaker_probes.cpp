@@ -25,7 +25,8 @@ void probes_are_limited(lab& l) {
     std::atomic<int> calls = 0;
     std::vector<task<outcome<int>>> running;
     for (int i = 0; i < callers; ++i)
-        running.push_back(on_runtime(l.rt(), lab::start_async(p, [&](attempt& a) { return ++calls, give_after(a, 1s, 1); })));
+        running.push_back(
+            on_runtime(l.rt(), lab::start_async(p, [&](attempt& a) { return ++calls, give_after(a, 1s, 1); })));
     int refused = 0, told = 0, good = 0;
     for (const auto& each : l.await(when_all(std::move(running)))) {
         refused += each.refusal() == errc::circuit_open ? 1 : 0;
@@ -65,7 +66,8 @@ void permits_come_back(lab& l) {
 }
 
 void endless_probe(lab& l) {
-    const auto p = l.add({.name = "probed", .breaker = {.consecutive_failures = 1, .break_for = 5s, .probe_timeout = 30s}});
+    const auto p =
+        l.add({.name = "probed", .breaker = {.consecutive_failures = 1, .break_for = 5s, .probe_timeout = 30s}});
     bring_to_half_open(l, p);
     task_scope scope;
     std::optional<outcome<int>> late;
@@ -156,7 +158,8 @@ void isolation(lab& l) {
     for (const auto& each : events.entries())
         if (each.execution == 0) kinds.push_back(each.kind);
     using enum event_kind;
-    check_equal(kinds, std::vector{circuit_opened, circuit_half_opened, circuit_isolated, circuit_closed}, "events of the circuit");
+    check_equal(kinds, std::vector{circuit_opened, circuit_half_opened, circuit_isolated, circuit_closed},
+                "events of the circuit");
 
     bound.emplace(l.bind("isolated", "re-entrant"));
     const std::size_t before = events.entries().size();
@@ -180,7 +183,8 @@ void isolation(lab& l) {
 
 std::vector<test_case> circuit_probe_cases() {
     return {
-        {34, "of a thousand callers only as many run as there are probes, the rest are told when to come back", probes_are_limited, false},
+        {34, "of a thousand callers only as many run as there are probes, the rest are told when to come back",
+         probes_are_limited, false},
         {35, "a probe that is cancelled, ignored, or whose predicate throws gives its permit back", permits_come_back},
         {36, "the permit of a probe that never ends expires", endless_probe},
         {37, "a late result of an older generation neither closes nor opens", older_generations},

@@ -13,7 +13,8 @@ namespace {
 std::atomic<std::stop_source*> to_stop = nullptr;
 
 void before_the_start(lab& l) {
-    const auto p = l.add({.name = "plain", .retry = {.max_attempts = 3, .delay = 1s}, .timeout = 1min, .concurrency = {.limit = 1}});
+    const auto p = l.add(
+        {.name = "plain", .retry = {.max_attempts = 3, .delay = 1s}, .timeout = 1min, .concurrency = {.limit = 1}});
     std::stop_source source;
     source.request_stop();
     int calls = 0;
@@ -31,14 +32,18 @@ void before_the_start(lab& l) {
 
 void during_attempt_and_backoff(lab& l) {
     const auto p = l.add({.name = "plain", .retry = {.max_attempts = 3, .delay = 10s, .jitter = false}});
-    const auto timed = l.add({.name = "timed", .retry = {.max_attempts = 3, .delay = 10s, .jitter = false}, .timeout = 1h, .total_timeout = 2h});
+    const auto timed = l.add({.name = "timed",
+                              .retry = {.max_attempts = 3, .delay = 10s, .jitter = false},
+                              .timeout = 1h,
+                              .total_timeout = 2h});
     for (const auto& each : {p, timed}) {
         std::stop_source attempt_source, backoff_source;
         duration began = l.now();
         int calls = 0;
         {
             const alarm stop(l, 1s, [&] { attempt_source.request_stop(); });
-            const auto o = l.run(each, [&](attempt& a) { return ++calls, give_after(a, 1min, 1); }, attempt_source.get_token());
+            const auto o =
+                l.run(each, [&](attempt& a) { return ++calls, give_after(a, 1min, 1); }, attempt_source.get_token());
             check_equal(o.stop_reason(), stop_reason::cancelled, "stop reason of a cancel during the attempt");
             check_equal(o.attempts()[0].end, attempt_end::cancelled, "how the attempt ended");
         }
@@ -48,10 +53,12 @@ void during_attempt_and_backoff(lab& l) {
         {
             const alarm stop(l, 1s, [&] { backoff_source.request_stop(); });
             const auto o = l.run(
-                each, [&](attempt&) -> int {
+                each,
+                [&](attempt&) -> int {
                     ++calls;
                     throw std::runtime_error("down");
-                }, backoff_source.get_token());
+                },
+                backoff_source.get_token());
             check_equal(o.stop_reason(), stop_reason::cancelled, "stop reason of a cancel during backoff");
             check_equal(o.refusal(), errc::cancelled, "refusal of a cancel during backoff");
             check_equal(o.attempt_count(), 1, "attempts of a cancel during backoff");
@@ -70,25 +77,25 @@ void inside_a_callback(lab& l) {
     };
     int calls = 0;
     const auto failing = [&](attempt&) -> int {
-                    ++calls;
-                    throw std::runtime_error("down");
-                };
+        ++calls;
+        throw std::runtime_error("down");
+    };
     const auto listened = l.add({.name = "listened", .retry = {.max_attempts = 3, .delay = 1s}});
     auto o = l.run(listened, failing, from_listener.get_token());
     check_equal(calls, 1, "calls when the listener cancels");
     check_equal(o.stop_reason(), stop_reason::cancelled, "stop reason when the listener cancels");
 
-    const auto ruled = l.add({.name = "ruled",
-                              .retry = {.max_attempts = 3, .delay = 0ms},
-                              .rules = {retry_when([](const failure& f) { return to_stop.load()->request_stop(), !f.is_value(); })}});
+    const auto ruled =
+        l.add({.name = "ruled",
+               .retry = {.max_attempts = 3, .delay = 0ms},
+               .rules = {retry_when([](const failure& f) { return to_stop.load()->request_stop(), !f.is_value(); })}});
     to_stop = &from_rule;
     o = l.run(ruled, failing, from_rule.get_token());
     to_stop = nullptr;
     check_equal(calls, 2, "calls when the rule cancels");
     check_equal(o.stop_reason(), stop_reason::cancelled, "stop reason when the rule cancels");
 
-    const auto kept = l.run(
-        listened, [&](attempt&) { return from_body.request_stop(), 7; }, from_body.get_token());
+    const auto kept = l.run(listened, [&](attempt&) { return from_body.request_stop(), 7; }, from_body.get_token());
     check(kept.succeeded() && *kept == 7, "a success is kept when the cancel comes with it");
     check_equal(kept.stop_reason(), stop_reason::succeeded, "stop reason of a success");
     check_equal(l.now(), duration::zero(), "virtual time that passed");
@@ -131,11 +138,14 @@ void end_sleepers(lab& l, bound_policy p, std::stop_token token, End end) {
     std::atomic<int> calls = 0, cancelled = 0;
     task_scope scope;
     for (int i = 0; i < sleepers; ++i)
-        scope.spawn(count_end(
-            lab::start_async(p, [&](attempt&) -> int {
-                    ++calls;
-                    throw std::runtime_error("down");
-                }, token), cancelled));
+        scope.spawn(count_end(lab::start_async(
+                                  p,
+                                  [&](attempt&) -> int {
+                                      ++calls;
+                                      throw std::runtime_error("down");
+                                  },
+                                  token),
+                              cancelled));
     const std::size_t sleeping = scope.running();
     const std::size_t armed = l.timers();
     end();
@@ -159,14 +169,16 @@ void many_sleepers(lab& l) {
 } // namespace
 
 test_group cancellation_group() {
-    return {"cancellation",
-            {
-                {25, "cancelled before the start makes no attempt", before_the_start},
-                {26, "a cancel during an attempt fires its token, and one during backoff returns at once", during_attempt_and_backoff},
-                {27, "a cancel inside a callback suppresses the next attempt, and a success is kept", inside_a_callback},
-                {28, "cancelled and timed out stay distinct, and of both the cancel wins", cancelled_or_timed_out},
-                {29, "ten thousand sleepers all end when they are cancelled or the runtime stops", many_sleepers, false},
-            }};
+    return {
+        "cancellation",
+        {
+            {25, "cancelled before the start makes no attempt", before_the_start},
+            {26, "a cancel during an attempt fires its token, and one during backoff returns at once",
+             during_attempt_and_backoff},
+            {27, "a cancel inside a callback suppresses the next attempt, and a success is kept", inside_a_callback},
+            {28, "cancelled and timed out stay distinct, and of both the cancel wins", cancelled_or_timed_out},
+            {29, "ten thousand sleepers all end when they are cancelled or the runtime stops", many_sleepers, false},
+        }};
 }
 
 } // namespace holdfast::conformance

@@ -40,7 +40,8 @@ std::string shown(const T& value) {
     else if constexpr (std::same_as<T, duration>) return to_text(value);
     else if constexpr (std::same_as<T, time_point>) return to_text(value.time_since_epoch());
     else if constexpr (std::is_arithmetic_v<T>) return std::to_string(value);
-    else if constexpr (std::convertible_to<T, std::string_view>) return '"' + std::string(std::string_view(value)) + '"';
+    else if constexpr (std::convertible_to<T, std::string_view>)
+        return '"' + std::string(std::string_view(value)) + '"';
     else if constexpr (std::same_as<T, std::error_code>) return value ? value.message() : "no error";
     else if constexpr (requires { to_text(value); }) return std::string(to_text(value));
     else return "something else";
@@ -78,7 +79,8 @@ template <class Found, class Low, class High>
 void check_between(const Found& found, const Low& low, const High& high, std::string_view what,
                    std::source_location where = std::source_location::current()) {
     if (low <= found && found <= high) return;
-    fail_check(std::string(what) + ": expected " + shown(low) + " to " + shown(high) + ", found " + shown(found), where);
+    fail_check(std::string(what) + ": expected " + shown(low) + " to " + shown(high) + ", found " + shown(found),
+               where);
 }
 
 // The exception is an E (or derived from it) with exactly this message.

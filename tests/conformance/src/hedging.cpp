@@ -29,7 +29,8 @@ void never_early(lab& l, bound_policy p) {
 
     began = l.now();
     starts late;
-    o = l.run(p, [&](attempt& a) { return late.note(l, a, began), give_after(a, a.number() == 1 ? 1h : 10ms, a.number()); });
+    o = l.run(
+        p, [&](attempt& a) { return late.note(l, a, began), give_after(a, a.number() == 1 ? 1h : 10ms, a.number()); });
     check_equal(late.calls.load(), 2, "calls when the first is slow");
     check_equal(late.of(2), duration(100ms), "when the hedge started");
     check_equal(*o, 2, "the quicker answer");
@@ -37,10 +38,12 @@ void never_early(lab& l, bound_policy p) {
     check_equal(o.stop_reason(), stop_reason::succeeded, "stop reason");
     check_equal(o.attempts().size(), 2U, "attempts in the ledger");
     for (const auto& each : o.attempts()) {
-        check_equal(each.end, each.number == 2 ? attempt_end::succeeded : attempt_end::cancelled, "how an attempt ended");
+        check_equal(each.end, each.number == 2 ? attempt_end::succeeded : attempt_end::cancelled,
+                    "how an attempt ended");
         check_equal(each.hedge, each.number == 2, "which attempt was the hedge");
     }
 
+    if (!l.overlaps()) return;
     began = l.now();
     o = l.run(p, [&](attempt& a) { return give_after(a, a.number() == 1 ? 150ms : 1h, a.number()); });
     check_equal(*o, 1, "the answer of a slow first that still wins");
@@ -49,7 +52,7 @@ void never_early(lab& l, bound_policy p) {
 
 void failures(lab& l, bound_policy p) {
     starts seen;
-    duration began = l.now();
+    const duration began = l.now();
     auto o = l.run(p, [&](attempt& a) {
         seen.note(l, a, began);
         return a.number() == 1 ? fail_after(a, 10ms, "attempt 1") : give_after(a, 20ms, a.number());
@@ -58,8 +61,9 @@ void failures(lab& l, bound_policy p) {
     check_equal(*o, 2, "the answer after a failure");
     check_equal(l.now() - began, duration(30ms), "when it came");
 
-    began = l.now();
-    o = l.run(p, [&](attempt& a) { return fail_after(a, a.number() == 1 ? 500ms : 10ms, "attempt " + std::to_string(a.number())); });
+    o = l.run(p, [&](attempt& a) {
+        return fail_after(a, a.number() == 1 ? 500ms : 10ms, "attempt " + std::to_string(a.number()));
+    });
     check_equal(o.attempt_count(), 2, "attempts when all fail");
     check_exception<std::runtime_error>(o.exception(), "attempt 1", "the error when all fail");
     check_equal(o.stop_reason(), stop_reason::exhausted, "stop reason when all fail");

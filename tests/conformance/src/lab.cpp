@@ -6,6 +6,7 @@ lab::lab(const runtime_factory& make, const options& how, form which) : how_(how
     if (made_ == nullptr) throw check_failed("the factory gave no runtime");
     simulated_ = dynamic_cast<simulated_runtime*>(made_.get());
     if (simulated_ == nullptr) virtual_ = std::make_unique<virtual_time_runtime>(*made_);
+    if (virtual_) here_.emplace(*virtual_);
     rt_ = virtual_ ? static_cast<runtime*>(virtual_.get()) : made_.get();
     start_ = rt_->now();
     engine_ = std::make_unique<holdfast::engine>(*rt_, how.seed);
@@ -14,12 +15,14 @@ lab::lab(const runtime_factory& make, const options& how, form which) : how_(how
 lab::~lab() {
     rt_->stop();
     engine_.reset();
+    here_.reset();
     virtual_.reset();
     made_->stop();
 }
 
 bound_policy lab::add(const policy_options& o, std::source_location where) {
-    if (auto added = engine_->catalog().add(o); !added) fail_check("the policy was refused: " + added.error().message, where);
+    if (auto added = engine_->catalog().add(o); !added)
+        fail_check("the policy was refused: " + added.error().message, where);
     return engine_->policies().bind(o.name);
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -48,7 +49,8 @@ public:
     void on_event(const execution_event& e) override {
         {
             const std::lock_guard lock(mutex_);
-            entries_.push_back({e.kind, std::string(e.policy), e.execution, e.at, e.attempt, e.end, e.reason, e.delay, e.code});
+            entries_.push_back(
+                {e.kind, std::string(e.policy), e.execution, e.at, e.attempt, e.end, e.reason, e.delay, e.code});
         }
         if (then) then(e);
     }
@@ -109,6 +111,8 @@ public:
     holdfast::engine& engine() noexcept { return *engine_; }
     const options& how() const noexcept { return how_; }
     form which() const noexcept { return which_; }
+    // Calls of this form may end in another order than they began. With a single thread, blocking calls cannot.
+    bool overlaps() const noexcept { return which_ == form::coroutine || simulated_ == nullptr; }
 
     bound_policy add(const policy_options& o, std::source_location where = std::source_location::current());
     bound_policy bind(std::string_view name, std::string_view key = {}) { return engine_->policies().bind(name, key); }
@@ -133,7 +137,8 @@ public:
         return sync_wait(*rt_, p.execute(coroutine(std::move(body)), std::move(stop)));
     }
     template <class Function, class Other>
-    outcome<body_value<Function>> run_or(bound_policy p, Function body, fallback<Other> other, std::stop_token stop = {}) {
+    outcome<body_value<Function>> run_or(bound_policy p, Function body, fallback<Other> other,
+                                         std::stop_token stop = {}) {
         if (which_ == form::blocking)
             return checked(p.try_execute(blocking(std::move(body)), std::move(other), std::move(stop)));
         return checked(sync_wait(*rt_, p.try_execute(coroutine(std::move(body)), std::move(other), std::move(stop))));
@@ -164,7 +169,8 @@ private:
     template <class Function>
     static auto blocking(Function body) {
         return [body = std::move(body)](attempt& a) mutable -> body_value<Function> {
-            if constexpr (holdfast::detail::is_task<detail_::body_result<Function>>) return sync_wait(a.runtime(), body(a));
+            if constexpr (holdfast::detail::is_task<detail_::body_result<Function>>)
+                return sync_wait(a.runtime(), body(a));
             else return body(a);
         };
     }
@@ -181,6 +187,7 @@ private:
     form which_;
     std::unique_ptr<runtime> made_;
     std::unique_ptr<virtual_time_runtime> virtual_; // null when the runtime is itself the simulated one
+    std::optional<virtual_time_runtime::participant> here_;
     simulated_runtime* simulated_ = nullptr;
     runtime* rt_ = nullptr;
     time_point start_;

@@ -35,15 +35,14 @@ void fair_queue(lab& l) {
     journal order;
     std::stop_source leaves;
     std::vector<std::optional<outcome<int>>> ended(6);
-    const auto body = [&](int who) {
-        return [&, who](attempt& a) { return order.add(who), give_after(a, 10s, who); };
-    };
+    const auto body = [&](int who) { return [&, who](attempt& a) { return order.add(who), give_after(a, 10s, who); }; };
     std::optional<pipeline_stats> full;
     pipeline_stats after_leaving;
     {
         task_scope scope;
         for (int i = 0; i < 6; ++i)
-            scope.spawn(keep_reason(lab::start_async(p, body(i), i == 2 ? leaves.get_token() : std::stop_token()), ended[static_cast<std::size_t>(i)]));
+            scope.spawn(keep_reason(lab::start_async(p, body(i), i == 2 ? leaves.get_token() : std::stop_token()),
+                                    ended[static_cast<std::size_t>(i)]));
         full = p.stats();
         const alarm leave(l, 1s, [&] { leaves.request_stop(); });
         l.sleep(2s);
@@ -98,6 +97,8 @@ void exact_rate(lab& l) {
     l.sleep(1h);
     check_equal(admitted(p, 20), 5, "calls after a long pause");
 
+    if (l.which() == form::blocking) return; // the long count is the same in both forms
+
     // Seven a second does not divide a second; a million permits later the count is still exact.
     const auto q = l.bind(l.add({.name = "uneven", .rate = {.permits = 7, .per = 1s, .burst = 4000}}).name());
     const duration start = l.now();
@@ -116,7 +117,8 @@ void exact_rate(lab& l) {
 
 void budget_first(lab& l) {
     const auto failing = [](attempt& a) -> int { throw std::runtime_error("attempt " + std::to_string(a.number())); };
-    const auto p = l.add({.name = "thrifty", .retry = {.max_attempts = 5, .delay = 10s, .jitter = false}, .budget = {.ratio = 0.5}});
+    const auto p = l.add(
+        {.name = "thrifty", .retry = {.max_attempts = 5, .delay = 10s, .jitter = false}, .budget = {.ratio = 0.5}});
     const auto none = l.run(p, failing);
     check_equal(none.attempt_count(), 1, "attempts with an empty budget");
     check_equal(none.stop_reason(), stop_reason::budget, "stop reason with an empty budget");
@@ -129,7 +131,8 @@ void budget_first(lab& l) {
     check_exception<std::runtime_error>(two.exception(), "attempt 3", "the last real error");
     check_exception<std::runtime_error>(thrown_by([&] { l.execute(p, failing); }), "attempt 2", "what execute throws");
 
-    const auto q = l.add({.name = "reserve", .retry = {.max_attempts = 5, .delay = 0ms}, .budget = {.ratio = 0.001, .reserve = 1}});
+    const auto q = l.add(
+        {.name = "reserve", .retry = {.max_attempts = 5, .delay = 0ms}, .budget = {.ratio = 0.001, .reserve = 1}});
     check_equal(l.run(q, failing).attempt_count(), 2, "attempts with the reserve of low traffic");
     check_equal(l.run(q, failing).attempt_count(), 1, "attempts when the reserve is spent");
     l.sleep(1s);
@@ -139,7 +142,8 @@ void budget_first(lab& l) {
 
 void fallbacks(lab& l) {
     auto& events = l.listen();
-    const auto p = l.add({.name = "backed", .retry = {.max_attempts = 1, .delay = 1ms}, .rate = {.permits = 1000, .per = 1h}});
+    const auto p =
+        l.add({.name = "backed", .retry = {.max_attempts = 1, .delay = 1ms}, .rate = {.permits = 1000, .per = 1h}});
     int used = 0;
     const auto cached = fallback([&](const execution_report& why) {
         ++used;
@@ -170,9 +174,8 @@ void fallbacks(lab& l) {
     check(both != nullptr, "the throwing forms throw fallback_failed");
     check_exception<std::runtime_error>(both->cause(), "down", "the cause that is thrown along");
 
-    const auto refused_only = l.add({.name = "refused-only",
-                                     .breaker = {.consecutive_failures = 1},
-                                     .fallback = fallback_when::rejected_only});
+    const auto refused_only = l.add(
+        {.name = "refused-only", .breaker = {.consecutive_failures = 1}, .fallback = fallback_when::rejected_only});
     o = l.run_or(refused_only, break_down, fallback([] { return 42; }));
     check(!o.fell_back(), "a failure does not fall back where only a rejection may");
     o = l.run_or(refused_only, break_down, fallback([] { return 42; }));
@@ -208,15 +211,16 @@ void breaker_sees_attempts(lab& l) {
 } // namespace
 
 test_group limits_group() {
-    return {"limits",
-            {
-                {42, "the concurrency queue is first come first served, and a cancelled waiter leaves it", fair_queue},
-                {43, "the rate limiter gives its burst exactly and does not drift", exact_rate},
-                {44, "the retry budget is checked before sleeping and keeps a reserve for low traffic", budget_first},
-                {45, "a hedge is never early, a failure starts the next at once, the winner cancels the losers", hedging},
-                {46, "a fallback does not run on cancel, and its own failure keeps the original as cause", fallbacks},
-                {47, "the breaker sees every attempt", breaker_sees_attempts},
-            }};
+    return {
+        "limits",
+        {
+            {42, "the concurrency queue is first come first served, and a cancelled waiter leaves it", fair_queue},
+            {43, "the rate limiter gives its burst exactly and does not drift", exact_rate},
+            {44, "the retry budget is checked before sleeping and keeps a reserve for low traffic", budget_first},
+            {45, "a hedge is never early, a failure starts the next at once, the winner cancels the losers", hedging},
+            {46, "a fallback does not run on cancel, and its own failure keeps the original as cause", fallbacks},
+            {47, "the breaker sees every attempt", breaker_sees_attempts},
+        }};
 }
 
 } // namespace holdfast::conformance

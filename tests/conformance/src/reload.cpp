@@ -9,8 +9,10 @@ namespace holdfast::conformance {
 namespace {
 
 void reload_in_flight(lab& l) {
-    const policy_options before{.name = "changing", .retry = {.max_attempts = 2, .delay = 1s, .backoff = backoff::constant, .jitter = false}};
-    policy_options after = before, other{.name = "other", .retry = {.max_attempts = 1, .delay = 0ms}}, other_after = other;
+    const policy_options before{
+        .name = "changing", .retry = {.max_attempts = 2, .delay = 1s, .backoff = backoff::constant, .jitter = false}};
+    policy_options after = before, other{.name = "other", .retry = {.max_attempts = 1, .delay = 0ms}},
+                   other_after = other;
     after.retry.max_attempts = 4;
     after.retry.delay = 2s;
     other_after.retry.max_attempts = 7;
@@ -30,13 +32,16 @@ void reload_in_flight(lab& l) {
 
     policy_options invalid = after;
     invalid.retry.delay = -1s;
-    for (const auto& bad : {std::vector{other_after, invalid}, std::vector{other_after, policy_options{.name = "nobody"}}}) {
+    for (const auto& bad :
+         {std::vector{other_after, invalid}, std::vector{other_after, policy_options{.name = "nobody"}}}) {
         check(!catalog.replace(bad).has_value(), "a change with one bad policy is refused");
-        check_equal(l.run(q, break_down).attempt_count(), 2, "attempts after the refused change, of the good one in it");
+        check_equal(l.run(q, break_down).attempt_count(), 2,
+                    "attempts after the refused change, of the good one in it");
         check_equal(l.run(p, break_down).attempt_count(), 5, "attempts after the refused change, of the other");
     }
     check_equal(catalog.replace({invalid}).error().code, errc::invalid_policy, "why an invalid policy is refused");
-    check_equal(catalog.replace({{.name = "nobody"}}).error().code, errc::unknown_policy, "why an unknown policy is refused");
+    check_equal(catalog.replace({{.name = "nobody"}}).error().code, errc::unknown_policy,
+                "why an unknown policy is refused");
     check(catalog.replace({other_after, before}).has_value(), "a later change is taken");
     check_equal(l.run(q, break_down).attempt_count(), 8, "attempts after the later change");
     check_equal(l.run(p, break_down).attempt_count(), 3, "attempts after changing back");
@@ -59,7 +64,8 @@ void names_at_bind(lab& l) {
     const auto* error = detail::exception_as<failed>(unknown);
     check(error != nullptr, "binding an unknown name throws failed");
     check_equal(error->code(), errc::unknown_policy, "why an unknown name cannot be bound");
-    check(std::string_view(error->what()).find("known-policy") != std::string_view::npos, "the message gives the nearest name");
+    check(std::string_view(error->what()).find("known-policy") != std::string_view::npos,
+          "the message gives the nearest name");
     check(!l.engine().runner().bind("nobody").has_value(), "the runner refuses an unknown name as a value");
     const auto twice = l.engine().catalog().add({.name = "known-policy", .timeout = 1s});
     check(!twice.has_value(), "a name that is taken is refused");
@@ -82,7 +88,9 @@ void check_history(const std::vector<recorder::entry>& entries, std::size_t exec
         auto& h = all[each.execution];
         check_equal(h.completed, 0, "events after the terminal one");
         switch (each.kind) {
-        case event_kind::attempt_started: check_equal(each.attempt, ++h.started, "number of the attempt that started"); break;
+        case event_kind::attempt_started:
+            check_equal(each.attempt, ++h.started, "number of the attempt that started");
+            break;
         case event_kind::attempt_ended:
             if (each.end == attempt_end::refused) break; // it was never started
             check_equal(each.attempt, ++h.ended, "number of the attempt that ended");
@@ -122,19 +130,28 @@ void events(lab& l) {
     if (l.how().allocations) happy_path_allocates_nothing(l); // before anybody listens
     auto& seen = l.listen();
     l.engine().runner().listen(std::make_shared<thrower>());
-    const auto p = l.add({.name = "watched", .retry = {.max_attempts = 2, .delay = 1s, .jitter = false}, .timeout = 10s, .rate = {.permits = 6, .per = 1h}});
-    const auto guarded = l.add({.name = "guarded", .retry = {.max_attempts = 4, .delay = 1s, .jitter = false}, .breaker = {.consecutive_failures = 2}});
+    const auto p = l.add({.name = "watched",
+                          .retry = {.max_attempts = 2, .delay = 1s, .jitter = false},
+                          .timeout = 10s,
+                          .rate = {.permits = 6, .per = 1h}});
+    const auto guarded = l.add({.name = "guarded",
+                                .retry = {.max_attempts = 4, .delay = 1s, .jitter = false},
+                                .breaker = {.consecutive_failures = 2}});
     std::stop_source stopped;
     stopped.request_stop();
     check_equal(*l.run(p, succeed), 1, "value with a listener that throws");
     check_equal(l.run(p, break_down).attempt_count(), 3, "attempts with a listener that throws");
-    check_equal(*l.run(p, [](attempt& a) { return give_after(a, a.number() == 1 ? 1h : 1s, a.number()); }), 2, "value after a timeout");
-    check_equal(l.run(p, succeed, stopped.get_token()).stop_reason(), stop_reason::cancelled, "stop reason of a cancelled call");
+    check_equal(*l.run(p, [](attempt& a) { return give_after(a, a.number() == 1 ? 1h : 1s, a.number()); }), 2,
+                "value after a timeout");
+    check_equal(l.run(p, succeed, stopped.get_token()).stop_reason(), stop_reason::cancelled,
+                "stop reason of a cancelled call");
     check(l.run_or(p, break_down, fallback([] { return 9; })).fell_back(), "a call falls back");
     for (int i = 0; i < 2; ++i) l.run(p, succeed);
     check_equal(l.run(p, succeed).stop_reason(), stop_reason::rejected, "stop reason of a rejected call");
-    check_equal(l.run(guarded, break_down).stop_reason(), stop_reason::circuit_open, "stop reason of a call that opens the circuit");
-    check_equal(l.run(guarded, succeed).stop_reason(), stop_reason::circuit_open, "stop reason of a call on an open circuit");
+    check_equal(l.run(guarded, break_down).stop_reason(), stop_reason::circuit_open,
+                "stop reason of a call that opens the circuit");
+    check_equal(l.run(guarded, succeed).stop_reason(), stop_reason::circuit_open,
+                "stop reason of a call on an open circuit");
     check_history(seen.entries(), 10);
     check_equal(seen.count(event_kind::rejected), 1, "rejections that were told of");
     check_equal(seen.count(event_kind::circuit_opened), 1, "circuits that opened");
@@ -143,12 +160,15 @@ void events(lab& l) {
 } // namespace
 
 test_group reload_group() {
-    return {"reload",
-            {
-                {48, "calls under way finish on the old policy, new ones use the new, and a bad reload is refused whole", reload_in_flight},
-                {49, "an unknown name fails at bind, a duplicate when it is added", names_at_bind},
-                {50, "every execution has one terminal event and contiguous attempts, and listeners change nothing", events},
-            }};
+    return {
+        "reload",
+        {
+            {48, "calls under way finish on the old policy, new ones use the new, and a bad reload is refused whole",
+             reload_in_flight},
+            {49, "an unknown name fails at bind, a duplicate when it is added", names_at_bind},
+            {50, "every execution has one terminal event and contiguous attempts, and listeners change nothing",
+             events},
+        }};
 }
 
 } // namespace holdfast::conformance

@@ -81,9 +81,11 @@ void pool_is_bounded(const runtime_factory& make) {
     open = true;
     open.notify_all();
     r->stop();
-    for (std::size_t i = 0; i < taken; ++i) check_equal(pieces[i].runs.load(), 1, "runs of blocking work that was taken");
+    for (std::size_t i = 0; i < taken; ++i)
+        check_equal(pieces[i].runs.load(), 1, "runs of blocking work that was taken");
     if (taken == most)
-        throw case_skipped("the pool took " + std::to_string(most) + " pieces of blocking work; its bound, if any, is higher");
+        throw case_skipped("the pool took " + std::to_string(most) +
+                           " pieces of blocking work; its bound, if any, is higher");
     check_equal(pieces[taken].runs.load(), 0, "runs of blocking work that was refused");
     check(taken > 0, "the pool takes something");
 }
@@ -111,10 +113,12 @@ void stop_completes_all(const runtime_factory& make) {
         check(r->stopped(), "a runtime is stopped after stop()");
         check(all_taken, "work and timers were taken");
         const auto check_runs = [&](std::string_view when) {
-            for (const auto& each : posted) check_equal(each.runs.load(), 1, "runs of posted work " + std::string(when));
+            for (const auto& each : posted)
+                check_equal(each.runs.load(), 1, "runs of posted work " + std::string(when));
             for (const auto& each : timers) check_equal(each.runs.load(), 1, "runs of a timer " + std::string(when));
             for (std::size_t i = 0; i < blocking.size(); ++i)
-                check_equal(blocking[i].runs.load(), static_cast<int>(taken[i]), "runs of blocking work " + std::string(when));
+                check_equal(blocking[i].runs.load(), static_cast<int>(taken[i]),
+                            "runs of blocking work " + std::string(when));
         };
         check_runs("when stop() has returned");
         for (const auto& each : timers) check(each.why == wake::stopped, "a timer is told that the runtime stops");
@@ -137,7 +141,8 @@ void stopped_takes_nothing(const runtime_factory& make) {
     check(block_for(*r, 1h) == sleep_end::stopped, "a sleep on a stopped runtime ends at once");
     const auto thrown = thrown_by([&] { sync_wait(*r, run_blocking(*r, [] { return 1; })); });
     const auto* error = detail::exception_as<failed>(thrown);
-    check(error != nullptr && error->code() == errc::stopped, "blocking work on a stopped runtime is refused as stopped");
+    check(error != nullptr && error->code() == errc::stopped,
+          "blocking work on a stopped runtime is refused as stopped");
 }
 
 // Work that was taken runs, whatever else happens at the same time; stop() must not lose any.
@@ -162,7 +167,8 @@ void stop_races_posters(const runtime_factory& make) {
             r->stop();
         }
         for (std::size_t i = 0; i < work.size(); ++i)
-            check_equal(work[i].runs.load(), static_cast<int>(taken[i]), "runs of work that was taken, or not, while stopping");
+            check_equal(work[i].runs.load(), static_cast<int>(taken[i]),
+                        "runs of work that was taken, or not, while stopping");
     }
 }
 

@@ -56,15 +56,14 @@ std::vector<runnable> all_cases() {
     for (const contract_case& each : contract_cases())
         all.push_back({{"runtime", each.number, each.name},
                        [run = each.run](const runtime_factory& make, const options&) { run(make); }});
-    for (const test_group& group :
-         {attempts_group(), backoff_group(), time_group(), cancellation_group(), breaker_group(), limits_group(),
-          reload_group(), trace_group()})
+    for (const test_group& group : {attempts_group(), backoff_group(), time_group(), cancellation_group(),
+                                    breaker_group(), limits_group(), reload_group(), trace_group()})
         for (const test_case& each : group.cases)
-            all.push_back({{group.name, each.number, each.name},
-                           [each](const runtime_factory& make, const options& how) {
-                               if (each.both_forms) run_in_form(each, make, how, form::blocking);
-                               run_in_form(each, make, how, form::coroutine);
-                           }});
+            all.push_back(
+                {{group.name, each.number, each.name}, [each](const runtime_factory& make, const options& how) {
+                     if (each.both_forms) run_in_form(each, make, how, form::blocking);
+                     run_in_form(each, make, how, form::coroutine);
+                 }});
     return all;
 }
 

@@ -28,7 +28,8 @@ void total_timeout_during_backoff(lab& l) {
 }
 
 void no_time_for_the_delay(lab& l) {
-    const auto equal = l.add({.name = "equal", .retry = {.max_attempts = 5, .delay = 1s, .jitter = false}, .total_timeout = 1s});
+    const auto equal =
+        l.add({.name = "equal", .retry = {.max_attempts = 5, .delay = 1s, .jitter = false}, .total_timeout = 1s});
     const auto failing = [](attempt& a) -> int { throw std::runtime_error("attempt " + std::to_string(a.number())); };
     const auto o = l.run(equal, failing);
     check_equal(l.now(), duration::zero(), "virtual time that passed");
@@ -37,23 +38,24 @@ void no_time_for_the_delay(lab& l) {
     check_exception<std::runtime_error>(o.exception(), "attempt 1", "the last real error");
     check(!o.refusal(), "the real error is not hidden by a refusal");
 
-    const auto second = l.add({.name = "second",
-                               .retry = {.max_attempts = 5, .delay = 600ms, .backoff = backoff::constant, .jitter = false},
-                               .total_timeout = 1s});
+    const auto second =
+        l.add({.name = "second",
+               .retry = {.max_attempts = 5, .delay = 600ms, .backoff = backoff::constant, .jitter = false},
+               .total_timeout = 1s});
     const auto later = l.run(second, failing);
     check_equal(l.now(), duration(600ms), "virtual time that passed");
     check_equal(later.attempt_count(), 2, "attempts");
     check_equal(later.stop_reason(), stop_reason::deadline, "stop reason");
-    check_exception<std::runtime_error>(thrown_by([&] { l.execute(second, failing); }), "attempt 2", "what execute throws");
-    const auto fits = l.add({.name = "fits", .retry = {.max_attempts = 1, .delay = 999ms, .jitter = false}, .total_timeout = 1s});
+    check_exception<std::runtime_error>(thrown_by([&] { l.execute(second, failing); }), "attempt 2",
+                                        "what execute throws");
+    const auto fits =
+        l.add({.name = "fits", .retry = {.max_attempts = 1, .delay = 999ms, .jitter = false}, .total_timeout = 1s});
     check_equal(l.run(fits, failing).stop_reason(), stop_reason::exhausted, "stop reason when the delay just fits");
 }
 
 void attempt_limit(lab& l) {
-    const auto p = l.add({.name = "both",
-                          .retry = {.max_attempts = 5, .delay = 0ms},
-                          .timeout = 600ms,
-                          .total_timeout = 1s});
+    const auto p =
+        l.add({.name = "both", .retry = {.max_attempts = 5, .delay = 0ms}, .timeout = 600ms, .total_timeout = 1s});
     std::vector<duration> remaining;
     const auto o = l.run(p, [&](attempt& a) {
         remaining.push_back(a.remaining());
@@ -83,7 +85,8 @@ void odd_timeouts(lab& l) {
     check(!zero.succeeded(), "a timeout of zero is no success");
     check_equal(zero.stop_reason(), stop_reason::exhausted, "stop reason with a timeout of zero");
 
-    for (const policy_options& bad : {policy_options{.name = "negative", .timeout = -1s}, {.name = "negative", .total_timeout = -1ns}}) {
+    for (const policy_options& bad :
+         {policy_options{.name = "negative", .timeout = -1s}, {.name = "negative", .total_timeout = -1ns}}) {
         const auto refused = l.engine().catalog().add(bad);
         check(!refused.has_value(), "a negative timeout is refused");
         check_equal(refused.error().code, errc::invalid_policy, "why a negative timeout is refused");
@@ -140,7 +143,8 @@ task<int> nested_sleep(lab& l, bound_policy inner, attempt& a, std::optional<out
 
 void timeouts_on_one_tick(lab& l) {
     auto& events = l.listen();
-    const auto same = l.add({.name = "same", .retry = {.max_attempts = 3, .delay = 0ms}, .timeout = 1s, .total_timeout = 1s});
+    const auto same =
+        l.add({.name = "same", .retry = {.max_attempts = 3, .delay = 0ms}, .timeout = 1s, .total_timeout = 1s});
     const auto o = l.run(same, [](attempt& a) { return give_after(a, 1h, 1); });
     check_equal(o.attempt_count(), 1, "attempts");
     check_equal(o.stop_reason(), stop_reason::deadline, "stop reason");
@@ -167,7 +171,8 @@ task<int> ignore_token(attempt& a, bool fails) {
 }
 
 void ignored_token(lab& l) {
-    const auto p = l.add({.name = "deaf", .retry = {.max_attempts = 1, .delay = 0ms}, .timeout = 1s, .concurrency = {.limit = 1}});
+    const auto p =
+        l.add({.name = "deaf", .retry = {.max_attempts = 1, .delay = 0ms}, .timeout = 1s, .concurrency = {.limit = 1}});
     std::optional<pipeline_stats> early, midway;
     {
         const alarm before(l, 900ms, [&] { early = p.stats(); });
@@ -198,16 +203,20 @@ void ignored_token(lab& l) {
 } // namespace
 
 test_group time_group() {
-    return {"time",
-            {
-                {18, "a total timeout during backoff ends at the deadline without another attempt", total_timeout_during_backoff},
-                {19, "a delay that does not fit is not slept, and the last real error comes back", no_time_for_the_delay},
-                {20, "an attempt gets the smaller of its timeout and what remains, and none when nothing remains", attempt_limit},
-                {21, "zero, negative and infinite timeouts are each defined", odd_timeouts},
-                {22, "when completion races the timer there is one outcome and a produced value is not lost", completion_races_timer},
-                {23, "of nested timeouts on the same tick one reports", timeouts_on_one_tick},
-                {24, "an attempt that ignores its token is counted and its late end harms nothing", ignored_token},
-            }};
+    return {
+        "time",
+        {
+            {18, "a total timeout during backoff ends at the deadline without another attempt",
+             total_timeout_during_backoff},
+            {19, "a delay that does not fit is not slept, and the last real error comes back", no_time_for_the_delay},
+            {20, "an attempt gets the smaller of its timeout and what remains, and none when nothing remains",
+             attempt_limit},
+            {21, "zero, negative and infinite timeouts are each defined", odd_timeouts},
+            {22, "when completion races the timer there is one outcome and a produced value is not lost",
+             completion_races_timer},
+            {23, "of nested timeouts on the same tick one reports", timeouts_on_one_tick},
+            {24, "an attempt that ignores its token is counted and its late end harms nothing", ignored_token},
+        }};
 }
 
 } // namespace holdfast::conformance

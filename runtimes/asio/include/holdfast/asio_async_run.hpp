@@ -14,6 +14,7 @@
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -32,6 +33,14 @@ struct ready_made {
     task<T> operator()(const std::stop_token&) { return std::move(what); }
 };
 
+// Calls the handler on its own executor, by way of the operation's, so that what it throws leaves a context's run().
+template <class Executor, class Home, class Call>
+void complete(const Executor& on, boost::asio::executor_work_guard<Home> home, Call call) {
+    boost::asio::post(on, [to = std::move(home), c = std::move(call)]() mutable {
+        boost::asio::dispatch(to.get_executor(), std::move(c));
+    });
+}
+
 // `Value` is what the handler gets; it is made from the task's value, and from nothing after a failure.
 template <class Value, class Make, class Executor, class Home, class Handler>
 detached run_and_complete(Make make, std::stop_source cancelled, boost::asio::executor_work_guard<Executor> on,
@@ -44,8 +53,8 @@ detached run_and_complete(Make make, std::stop_source cancelled, boost::asio::ex
         } catch (...) {
             thrown = std::current_exception();
         }
-        boost::asio::post(home.get_executor(),
-                          [h = std::move(handler), e = std::move(thrown)]() mutable { std::move(h)(std::move(e)); });
+        complete(on.get_executor(), std::move(home),
+                 [h = std::move(handler), e = std::move(thrown)]() mutable { std::move(h)(std::move(e)); });
     } else {
         std::optional<Value> value;
         try {
@@ -55,10 +64,10 @@ detached run_and_complete(Make make, std::stop_source cancelled, boost::asio::ex
             thrown = std::current_exception();
         }
         if (!value) value.emplace();
-        boost::asio::post(home.get_executor(),
-                          [h = std::move(handler), e = std::move(thrown), v = std::move(*value)]() mutable {
-                              std::move(h)(std::move(e), std::move(v));
-                          });
+        complete(on.get_executor(), std::move(home),
+                 [h = std::move(handler), e = std::move(thrown), v = std::move(*value)]() mutable {
+                     std::move(h)(std::move(e), std::move(v));
+                 });
     }
 }
 

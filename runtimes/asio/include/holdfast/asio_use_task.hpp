@@ -12,7 +12,6 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/system_executor.hpp>
 
 #include <holdfast/detail/asio_wait.hpp>
 #include <holdfast/task.hpp>
@@ -42,11 +41,11 @@ boost::asio::awaitable<std::optional<T>> as_optional(boost::asio::awaitable<T> w
     co_return std::optional<T>(co_await std::move(what));
 }
 
-template <class Signature, class Executor, class Initiation, class... Args>
-auto await_asio(Executor executor, std::stop_token stop, Initiation initiation, Args... args)
-    -> task<typename asio_wait<Signature, Executor, Initiation>::value_type> {
+template <class Signature, bool Stoppable, class Initiation, class... Args>
+auto await_asio(boost::asio::any_io_executor executor, std::stop_token stop, Initiation initiation, Args... args)
+    -> task<typename asio_value<Signature>::type> {
     auto start = [&](auto handler) { std::move(initiation)(std::move(handler), std::move(args)...); };
-    asio_wait<Signature, Executor, decltype(start)> ended(std::move(executor), start, std::move(stop));
+    asio_wait<Signature, decltype(start), Stoppable> ended(std::move(executor), start, std::move(stop));
     co_return co_await ended;
 }
 
@@ -54,17 +53,17 @@ auto await_asio(Executor executor, std::stop_token stop, Initiation initiation, 
 
 // Runs the awaitable on the executor, as co_spawn would. Cancellation and the end of the context as with use_task; with
 // a `stop` that can fire, the awaitable runs on a strand over the executor.
-template <class Executor, class T>
-task<T> to_task(Executor executor, boost::asio::awaitable<T> what, std::stop_token stop = {}) {
+template <class T>
+task<T> to_task(boost::asio::any_io_executor executor, boost::asio::awaitable<T> what, std::stop_token stop = {}) {
     const auto spawn = [executor](auto handler, auto awaitable) {
         const auto on = boost::asio::get_associated_executor(handler, executor);
         boost::asio::co_spawn(on, std::move(awaitable), std::move(handler));
     };
     if constexpr (std::is_void_v<T>) {
-        co_await detail::await_asio<void(std::exception_ptr)>(executor, std::move(stop), spawn, std::move(what));
+        co_await detail::await_asio<void(std::exception_ptr), true>(executor, std::move(stop), spawn, std::move(what));
     } else {
         // Asio wants a value even for a failure.
-        std::optional<T> value = co_await detail::await_asio<void(std::exception_ptr, std::optional<T>)>(
+        std::optional<T> value = co_await detail::await_asio<void(std::exception_ptr, std::optional<T>), true>(
             executor, std::move(stop), spawn, detail::as_optional(std::move(what)));
         co_return std::move(*value);
     }
@@ -74,21 +73,24 @@ task<T> to_task(Executor executor, boost::asio::awaitable<T> what, std::stop_tok
 
 template <class R, class... Args>
 struct boost::asio::async_result<holdfast::use_task_t, R(Args...)> {
+    using return_type = holdfast::task<typename holdfast::detail::asio_value<void(Args...)>::type>;
+
     template <class Initiation, class... InitArgs>
-    static auto initiate(Initiation initiation, holdfast::use_task_t, InitArgs... args) {
-        return holdfast::detail::await_asio<void(Args...)>(boost::asio::system_executor(), std::stop_token(),
-                                                           std::move(initiation), std::move(args)...);
+    static return_type initiate(Initiation initiation, holdfast::use_task_t, InitArgs... args) {
+        return holdfast::detail::await_asio<void(Args...), false>({}, {}, std::move(initiation), std::move(args)...);
     }
 };
 
 template <class R, class... Args>
 struct boost::asio::async_result<holdfast::use_stoppable_task_t, R(Args...)> {
+    using return_type = holdfast::task<typename holdfast::detail::asio_value<void(Args...)>::type>;
+
     template <class Initiation, class... InitArgs>
-    static auto initiate(Initiation initiation, holdfast::use_stoppable_task_t token, InitArgs... args) {
+    static return_type initiate(Initiation initiation, holdfast::use_stoppable_task_t token, InitArgs... args) {
         static_assert(requires { typename Initiation::executor_type; },
                       "use_task(stop) cancels on the operation's executor, and this operation has none");
         const auto executor = boost::asio::get_associated_executor(initiation);
-        return holdfast::detail::await_asio<void(Args...)>(executor, std::move(token.stop), std::move(initiation),
-                                                           std::move(args)...);
+        return holdfast::detail::await_asio<void(Args...), true>(executor, std::move(token.stop),
+                                                                 std::move(initiation), std::move(args)...);
     }
 };

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -69,20 +70,47 @@ inline bool is_aborted(const std::exception_ptr& thrown) noexcept {
     return e != nullptr && e->code() == boost::asio::error::operation_aborted;
 }
 
-template <class Signature, class Executor, class Initiation>
+template <class Signature>
+struct asio_value;
+template <class... Args>
+struct asio_value<void(Args...)> {
+    using type = typename asio_result<std::decay_t<Args>...>::type;
+};
+
+// What it takes to cancel: a strand, for neither Asio's signals nor composed operations may be touched from two threads
+// at once, and what runs on it only.
+struct asio_canceller {
+    using strand = boost::asio::strand<boost::asio::any_io_executor>;
+    explicit asio_canceller(const boost::asio::any_io_executor& on) : serial(boost::asio::make_strand(on)) {}
+    strand serial;
+    boost::asio::cancellation_signal signal;
+    bool ended = false;
+};
+
+struct asio_cancel {
+    std::shared_ptr<asio_canceller> what;
+    void operator()() const noexcept {
+        try {
+            boost::asio::post(what->serial, [c = what] {
+                if (!c->ended) c->signal.emit(boost::asio::cancellation_type::terminal);
+            });
+        } catch (...) { // no memory to say so: the operation ends by itself
+        }
+    }
+};
+
+template <class Signature, class Initiation, bool Stoppable>
 class asio_wait;
 
 // `Initiation` is called once with the completion handler, as Asio would call it. With a stop token that can fire, the
-// operation and its cancellation run on a strand of their own over `Executor`, for neither Asio's signals nor composed
-// operations may be touched from two threads at once.
-template <class... Args, class Executor, class Initiation>
-class asio_wait<void(Args...), Executor, Initiation> {
+// operation and its cancellation run on a strand of their own over the executor, which is not used otherwise.
+template <class... Args, class Initiation, bool Stoppable>
+class asio_wait<void(Args...), Initiation, Stoppable> {
     using result = asio_result<std::decay_t<Args>...>;
-
-public:
     using value_type = typename result::type;
 
-    asio_wait(Executor executor, Initiation initiation, std::stop_token stop)
+public:
+    asio_wait(boost::asio::any_io_executor executor, Initiation initiation, std::stop_token stop)
         : executor_(std::move(executor)), initiation_(std::move(initiation)), stop_(std::move(stop)) {}
     asio_wait(const asio_wait&) = delete;
     asio_wait& operator=(const asio_wait&) = delete;
@@ -93,8 +121,7 @@ public:
     bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
         awaiting_ = awaiting;
         try {
-            if (stop_.stop_possible()) start_cancellable();
-            else std::move(initiation_)(handler(*this, nullptr));
+            start();
         } catch (...) { // nobody else is left
             thrown_ = std::current_exception();
         }
@@ -111,27 +138,6 @@ public:
     }
 
 private:
-    using strand = boost::asio::strand<Executor>;
-
-    struct canceller {
-        explicit canceller(const Executor& on) : serial(boost::asio::make_strand(on)) {}
-        strand serial;
-        boost::asio::cancellation_signal signal; // on the strand
-        bool ended = false;                      // on the strand
-    };
-
-    struct cancel {
-        std::shared_ptr<canceller> what;
-        void operator()() const noexcept {
-            try {
-                boost::asio::post(what->serial, [c = what] {
-                    if (!c->ended) c->signal.emit(boost::asio::cancellation_type::terminal);
-                });
-            } catch (...) { // no memory to say so: the operation ends by itself
-            }
-        }
-    };
-
     // One of those that the coroutine waits for. Arrives when it is destroyed.
     class party {
     public:
@@ -152,7 +158,7 @@ private:
 
     class handler {
     public:
-        handler(asio_wait& wait, std::shared_ptr<canceller> by) noexcept : wait_(wait), canceller_(std::move(by)) {}
+        handler(asio_wait& wait, std::shared_ptr<asio_canceller> by) noexcept : wait_(wait), canceller_(std::move(by)) {}
         handler(handler&&) noexcept = default;
         handler& operator=(handler&&) = delete;
         // Destroyed uncalled: the context went away.
@@ -178,11 +184,17 @@ private:
             wait_.arrive();
         }
         party wait_;
-        std::shared_ptr<canceller> canceller_;
+        std::shared_ptr<asio_canceller> canceller_;
     };
 
-    void start_cancellable() {
-        auto by = std::make_shared<canceller>(executor_);
+    void start() {
+        if constexpr (Stoppable) {
+            if (stop_.stop_possible()) return start_on_strand();
+        }
+        std::move(initiation_)(handler(*this, nullptr));
+    }
+    void start_on_strand() {
+        auto by = std::make_shared<asio_canceller>(executor_);
         auto start = [by, h = handler(*this, by), me = party(*this)]() mutable {
             const party alive = std::move(me);
             try {
@@ -193,18 +205,18 @@ private:
             }
         };
         boost::asio::dispatch(by->serial, std::move(start));
-        on_stop_.emplace(stop_, cancel{by});
+        on_stop_.emplace(stop_, asio_cancel{by});
     }
     bool arrive() noexcept { return parties_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
-    Executor executor_;
+    boost::asio::any_io_executor executor_;
     Initiation initiation_;
     std::stop_token stop_;
     std::coroutine_handle<> awaiting_;
     std::atomic<int> parties_ = 1;
     std::optional<std::tuple<std::decay_t<Args>...>> arguments_;
     std::exception_ptr thrown_;
-    std::optional<std::stop_callback<cancel>> on_stop_;
+    std::optional<std::stop_callback<asio_cancel>> on_stop_;
 };
 
 } // namespace holdfast::detail

@@ -1,0 +1,242 @@
+// Durable jobs: the records, who may work on them, and what became of them. The rules that every store keeps are pure
+// code in job_machine.hpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <holdfast/duration.hpp>
+#include <holdfast/error.hpp>
+#include <holdfast/identifier.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/outbox_store.hpp>
+#include <holdfast/payload.hpp>
+#include <holdfast/task.hpp>
+#include <holdfast/unit_of_work.hpp>
+
+namespace holdfast {
+
+enum class job_state : unsigned char {
+    scheduled,     // due later, or waiting for its parent
+    pending,       // due
+    processing,    // leased by a worker
+    waiting_retry, // failed, due again later
+    succeeded,
+    failed,        // crashed and may not be restarted
+    dead_letter,   // attempts or crashes spent, or given up
+    cancelled,
+    indeterminate, // nobody knows whether it happened
+};
+inline constexpr int job_state_count = 9;
+
+constexpr std::string_view to_text(job_state s) noexcept {
+    switch (s) {
+    case job_state::scheduled: return "scheduled";
+    case job_state::pending: return "pending";
+    case job_state::processing: return "processing";
+    case job_state::waiting_retry: return "waiting_retry";
+    case job_state::succeeded: return "succeeded";
+    case job_state::failed: return "failed";
+    case job_state::dead_letter: return "dead_letter";
+    case job_state::cancelled: return "cancelled";
+    case job_state::indeterminate: return "indeterminate";
+    }
+    return "unknown";
+}
+constexpr bool is_final(job_state s) noexcept {
+    return s >= job_state::succeeded;
+}
+
+struct of_job;
+using job_lease = lease<of_job>; // subject: the job's id as text
+
+struct new_job {
+    identifier id; // chosen by the client: enqueueing the same id again changes nothing and is no error
+    payload what;
+    std::string queue = "default";
+    int priority = 0; // higher first
+    due when;
+    int max_attempts = 3;
+    int max_crashes = 3;
+    bool may_restart = true;
+    std::optional<std::string> unique_key{};  // at most one unfinished job of its type has it
+    std::optional<identifier> parent{};       // waits until that one has succeeded
+    std::optional<duration> keep_for{};       // after success; nothing = the store's default, 0 = not at all
+    headers extra{};
+};
+
+struct enqueued {
+    identifier id;       // of the job that there is now
+    bool created = true; // false: it was there already, by id or by unique key
+};
+
+struct claim_request {
+    std::vector<std::string> queues; // in order of preference; priorities count within a queue
+    int limit = 1;
+    duration lease_for = std::chrono::seconds{60};
+    std::string worker;
+};
+
+struct claimed_job {
+    job_lease lease; // job id and token together also name the run
+    identifier id;
+    payload what;
+    std::string queue;
+    int priority = 0;
+    int attempt = 1; // this one's number in its generation
+    int max_attempts = 1;
+    int crash_count = 0;
+    int generation = 1;
+    bool may_restart = true;
+    bool cancel_requested = false;
+    headers extra;
+};
+
+struct beat {
+    write_answer answer = write_answer::done; // stale or gone: stop working on it
+    bool cancel_requested = false;
+};
+
+struct job_error {
+    std::string type;
+    std::string message;
+};
+
+struct settlement {
+    enum class kind : unsigned char {
+        succeed,
+        retry,         // at `when`; dead_letter when that was the last attempt
+        dead_letter,
+        fail,
+        cancel,
+        release,       // back to pending as if never claimed: no attempt burnt
+        snooze,        // again at `when`: no attempt burnt
+        indeterminate,
+    };
+    const job_lease* held = nullptr;
+    kind how = kind::succeed;
+    due when{};
+    job_error error{};
+    std::string output{};
+};
+
+struct settled {
+    write_answer answer = write_answer::done;
+    job_state now = job_state::succeeded; // when done
+};
+
+struct progress_report {
+    const job_lease* held = nullptr;
+    int percent = 0;
+    std::string note;
+};
+
+struct recovery {
+    int requeued = 0;
+    int failed = 0;
+    int deleted = 0;     // cancelled by its user
+    int dead_letter = 0; // crashed too often
+    int total() const noexcept { return requeued + failed + deleted + dead_letter; }
+};
+
+struct attempt_entry {
+    int generation = 1;
+    int number = 1;
+    std::uint64_t token = 0;
+    std::string worker;
+    store_time started{};
+    std::optional<store_time> ended{};
+    std::string outcome; // "running", "succeeded", "retry", "crashed", …
+    job_error error{};
+};
+
+struct job_view {
+    identifier id;
+    payload what;
+    std::string queue;
+    int priority = 0;
+    job_state state = job_state::pending;
+    store_time created{};
+    store_time due_at{};
+    std::optional<store_time> ended{};
+    int attempts = 0;
+    int max_attempts = 0;
+    int crash_count = 0;
+    int generation = 1;
+    bool may_restart = true;
+    bool cancel_requested = false;
+    std::string worker{};
+    std::optional<store_time> leased_until{};
+    std::optional<std::string> unique_key{};
+    std::optional<identifier> parent{};
+    headers extra{};
+    int percent = 0;
+    std::string note{};
+    job_error last_error{};
+    std::string output{};
+    std::vector<attempt_entry> history{}; // oldest first; only from get()
+};
+
+enum class job_absence : unsigned char { never_known, expired };
+using job_lookup = std::variant<job_view, job_absence>;
+
+struct job_filter {
+    std::optional<job_state> state{};
+    std::optional<std::string> queue{};
+    std::optional<std::string> type{};
+};
+struct job_page {
+    std::vector<job_view> jobs; // newest first
+    std::string next;           // pass it on for the next page; empty: there is none
+};
+struct job_count {
+    std::string queue;
+    job_state state;
+    std::uint64_t count;
+};
+struct queue_view {
+    std::string name;
+    bool paused = false;
+};
+enum class cancel_answer : unsigned char { cancelled, requested, not_found, already_ended };
+
+// Any thread. Spans must stay valid until the task has ended. All times are judged by the store's clock.
+class job_store {
+public:
+    virtual task<result<std::vector<enqueued>>> enqueue(std::vector<new_job> jobs, unit_of_work* in = nullptr) = 0;
+
+    virtual task<result<std::vector<claimed_job>>> claim(claim_request request) = 0;
+    // The handler is about to run: from here on a crash counts as "started".
+    virtual task<result<std::vector<write_answer>>> started(std::span<const job_lease* const> which) = 0;
+    virtual task<result<std::vector<beat>>> heartbeat(std::span<const job_lease* const> held, duration lease_for) = 0;
+    virtual task<result<std::vector<settled>>> settle(std::span<const settlement> which, unit_of_work* in = nullptr) = 0;
+    virtual task<result<std::vector<write_answer>>> progress(std::span<const progress_report> which) = 0;
+
+    // Ends the leases that have run out, by the rules of job_machine.hpp; at most `limit` of them.
+    virtual task<result<recovery>> recover_stale(int limit) = 0;
+    // How long until something may be claimable, as far as the store can tell; nothing = nothing is scheduled.
+    virtual task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) = 0;
+
+    virtual task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) = 0;
+    // dead_letter, failed, cancelled and indeterminate jobs start a new generation, due now. The number of those.
+    virtual task<result<int>> requeue(std::vector<identifier> which) = 0;
+    // Forgets ended jobs of that state which ended longer ago than `older_than`; leaves a note that they existed.
+    virtual task<result<int>> purge(job_state state, duration older_than, int limit) = 0;
+
+    virtual task<result<void>> pause(std::string queue) = 0;
+    virtual task<result<void>> resume(std::string queue) = 0;
+    virtual task<result<std::vector<queue_view>>> queues() = 0;
+
+    virtual task<result<job_lookup>> get(identifier id) = 0;
+    virtual task<result<job_page>> list(job_filter filter, int limit, std::string cursor = {}) = 0;
+    virtual task<result<std::vector<job_count>>> counts() = 0;
+
+protected:
+    ~job_store() = default;
+};
+
+} // namespace holdfast
