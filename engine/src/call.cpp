@@ -166,6 +166,8 @@ duration call::choose_delay(const failure& f, std::optional<duration> hint) {
 }
 
 call::next call::retry_or_finish(const failure& f, int rule, std::optional<duration> hint) {
+    const bool timed_out = x_.report.refusal == errc::timed_out;
+    if (timed_out && now_ >= total_deadline_) return finish(stop_reason::deadline); // also where it was the last attempt
     if (spent(rule)) return finish(stop_reason::exhausted);
     delay_ = choose_delay(f, hint);
     const bool bounded = total_deadline_ != never;

@@ -15,7 +15,8 @@ constexpr holdfast::duration connection_breaks_after = 2s;
 
 // A request's fate depends on what it is and on nothing else, so every performance is the same.
 holdfast::random_series fate_of(int request, int attempt) {
-    return holdfast::random_series(seed + 1000 * static_cast<std::uint64_t>(request) + static_cast<std::uint64_t>(attempt));
+    return holdfast::random_series(seed + 1000 * static_cast<std::uint64_t>(request) +
+                                   static_cast<std::uint64_t>(attempt));
 }
 
 } // namespace

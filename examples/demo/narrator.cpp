@@ -73,8 +73,7 @@ void narrator::pulse(holdfast::time_point at) {
     const std::lock_guard lock(mutex_);
     if (answered_at_once_ > 0)
         line(at, "", number(answered_at_once_, "call") + " answered at the first attempt", colour::green);
-    if (refused_ > 0)
-        line(at, "", number(refused_, "call") + " refused at once by the open circuit", colour::cyan);
+    if (refused_ > 0) line(at, "", number(refused_, "call") + " refused at once by the open circuit", colour::cyan);
     answered_at_once_ = refused_ = 0;
 }
 
@@ -93,8 +92,7 @@ void narrator::completed(const execution_event& e) {
     else if (e.reason == stop_reason::succeeded)
         tell(e, "answered at attempt " + std::to_string(e.attempt) + ", after " + took, colour::green);
     else if (e.reason == stop_reason::circuit_open && e.attempt == 0) ++refused_;
-    else if (e.reason == stop_reason::circuit_open)
-        tell(e, "given up: the circuit opened meanwhile", colour::cyan);
+    else if (e.reason == stop_reason::circuit_open) tell(e, "given up: the circuit opened meanwhile", colour::cyan);
     else tell(e, of.failure + "; given up after " + took + ": " + std::string(to_text(*e.reason)), colour::red);
     calls_.erase(e.execution);
 }
@@ -112,9 +110,7 @@ void narrator::on_event(const execution_event& e) {
         ++opened_;
         return banner(e.at, "OPEN for " + to_short_text(*e.delay) + ": no call reaches the service", colour::red);
     case event_kind::circuit_half_opened: return banner(e.at, "HALF-OPEN: two calls may probe", colour::yellow);
-    case event_kind::circuit_closed:
-        ++closed_;
-        return banner(e.at, "CLOSED: back to normal", colour::green);
+    case event_kind::circuit_closed: ++closed_; return banner(e.at, "CLOSED: back to normal", colour::green);
     default: return;
     }
 }

@@ -39,7 +39,8 @@ std::string in_seconds(holdfast::duration d) {
 
 namespace {
 
-void print_row(std::string_view label, std::span<const score* const> scores, const auto& cell, colour c = colour::plain) {
+void print_row(std::string_view label, std::span<const score* const> scores, const auto& cell,
+               colour c = colour::plain) {
     char left[64];
     std::snprintf(left, sizeof(left), "  %-34.*s", static_cast<int>(label.size()), label.data());
     std::string row = left;
@@ -75,8 +76,7 @@ void print_table(std::span<const score* const> scores) {
     print_row("  of those, while it was down", scores, [](const score& s) { return std::to_string(s.sent_sick); });
     print_row("latency of a call, p50", scores, time(50));
     print_row("                   p99", scores, time(99));
-    print_row("time callers waited for nothing", scores,
-              [](const score& s) { return in_seconds(s.waited_in_vain()); });
+    print_row("time callers waited for nothing", scores, [](const score& s) { return in_seconds(s.waited_in_vain()); });
     std::printf("\n");
 }
 

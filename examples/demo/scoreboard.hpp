@@ -26,7 +26,7 @@ public:
     holdfast::duration waited_in_vain() const { return in_vain_; }
 
     const std::string title;
-    int sent = 0;     // requests that the service counted
+    int sent = 0;      // requests that the service counted
     int sent_sick = 0; // of those, while it was down
 
     int first_time() const { return first_time_; }

@@ -30,7 +30,8 @@ int book() {
     host.add(booking);
     host.start();
 
-    auto outcome = host.policies().try_execute(booking, [](holdfast::attempt& a) { return ask_for_a_slot(a.number()); });
+    auto outcome =
+        host.policies().try_execute(booking, [](holdfast::attempt& a) { return ask_for_a_slot(a.number()); });
 
     for (const auto& each : outcome.attempts()) {
         std::cout << "attempt " << each.number << ": " << to_text(each.end);

@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-inline constexpr auto upload = holdfast::policy({.name = "upload", .retry = {.max_attempts = 2, .delay = 1ms}, .timeout = 5s});
+inline constexpr auto upload =
+    holdfast::policy({.name = "upload", .retry = {.max_attempts = 2, .delay = 1ms}, .timeout = 5s});
 
 // [use-task]
 // An Asio operation in a task, cancelled with the attempt.
@@ -45,7 +46,7 @@ asio::awaitable<std::string> send_it(holdfast::policies& policies, asio::io_cont
 
 int main() {
     // [adopt]
-    asio::io_context io;                 // the application's own, which it runs itself
+    asio::io_context io;                // the application's own, which it runs itself
     holdfast::asio_runtime runtime(io); // arms its timers there and posts its work there
     holdfast::engine engine(runtime);
     engine.add(upload);

@@ -63,8 +63,8 @@ void forms(holdfast::policies& policies, std::stop_token stop) {
     auto outcome = policies.try_execute(payment, charge); // never throws what went wrong: look at it
     if (!outcome) std::printf("%s: %s\n", to_text(outcome.stop_reason()).data(), outcome.error().message.c_str());
 
-    policies.execute(payment, charge, stop);        // the caller may cancel
-    policies.execute("payment", charge);            // by a name that is known only at run time
+    policies.execute(payment, charge, stop);           // the caller may cancel
+    policies.execute("payment", charge);               // by a name that is known only at run time
     policies.bind(payment, "eu-west").execute(charge); // own breaker, limits and budget for this key
     // [/forms]
     check(r.number == 7 && outcome.succeeded(), "forms");
@@ -73,10 +73,11 @@ void forms(holdfast::policies& policies, std::stop_token stop) {
 void with_fallback(holdfast::policies& policies, std::vector<receipt> cache) {
     // [fallback]
     policies.bind(payment).isolate_circuit(); // by hand, until close_circuit()
-    receipt r = policies.execute(payment, charge, holdfast::fallback([&](const holdfast::execution_report& why) {
-                                     check(why.stop_reason() == holdfast::stop_reason::circuit_open, "says why");
-                                     return cache.front();
-                                 }));
+    const auto from_cache = [&](const holdfast::execution_report& why) {
+        check(why.stop_reason() == holdfast::stop_reason::circuit_open, "the report says why");
+        return cache.front();
+    };
+    receipt r = policies.execute(payment, charge, holdfast::fallback(from_cache));
     // [/fallback]
     check(r.number == 1, "fallback");
     policies.bind(payment).close_circuit();
@@ -93,10 +94,16 @@ inline constexpr auto card = holdfast::policy({
 
 void rules(holdfast::policies& policies) {
     int calls = 0;
-    auto o = policies.try_execute(card, [&]() -> int { ++calls; throw declined("no money"); });
+    auto o = policies.try_execute(card, [&]() -> int {
+        ++calls;
+        throw declined("no money");
+    });
     check(calls == 1 && o.stop_reason() == holdfast::stop_reason::rule, "stop_on stops");
     calls = 0;
-    o = policies.try_execute(card, [&]() -> int { ++calls; throw busy("later"); });
+    o = policies.try_execute(card, [&]() -> int {
+        ++calls;
+        throw busy("later");
+    });
     check(calls == 3 && o.stop_reason() == holdfast::stop_reason::exhausted, "two retries for busy");
     calls = 0;
     o = policies.try_execute(card, [&]() -> int {
@@ -107,14 +114,15 @@ void rules(holdfast::policies& policies) {
 }
 
 // [results]
+bool not_ready(const holdfast::failure& f) {
+    const auto* answer = f.value<holdfast::result<int>>();
+    return answer != nullptr && answer->has_value() && **answer == 202;
+}
+
 inline constexpr auto lookup = holdfast::policy({
     .name = "lookup",
     .retry = {.max_attempts = 3, .delay = 50ms},
-    .rules = {holdfast::retry_on(holdfast::errc::unavailable),
-              holdfast::retry_when([](const holdfast::failure& f) {
-                  const auto* answer = f.value<holdfast::result<int>>();
-                  return answer != nullptr && answer->has_value() && **answer == 202; // "not ready yet"
-              })},
+    .rules = {holdfast::retry_on(holdfast::errc::unavailable), holdfast::retry_when(not_ready)},
 });
 
 holdfast::result<int> ask(int attempt) {

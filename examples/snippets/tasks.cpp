@@ -22,7 +22,7 @@ holdfast::task<int> price(holdfast::runtime& on, int share) {
 }
 
 holdfast::task<int> portfolio(holdfast::runtime& on) {
-    const int first = co_await price(on, 1);                               // one after the other,
+    const int first = co_await price(on, 1);                                    // one after the other,
     const auto [second, third] = co_await when_all(price(on, 2), price(on, 3)); // or at the same time
     co_return first + second + third;
 }
@@ -78,7 +78,8 @@ int main() {
     check(prices.size() == 3, "all were noted");
 
     std::stop_source source;
-    const auto [polls, nothing] = sync_wait(runtime, when_all(poll(runtime, source.get_token()), stop_later(runtime, source)));
+    const auto [polls, nothing] =
+        sync_wait(runtime, when_all(poll(runtime, source.get_token()), stop_later(runtime, source)));
     static_cast<void>(nothing);
     check(polls == 3, "three polls before the stop");
     check(sync_wait(runtime, read(runtime, "x")) == "contents of x", "blocking work");

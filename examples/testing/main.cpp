@@ -22,7 +22,11 @@ void check(bool holds, const char* what) {
 // [under-test]
 inline constexpr auto nightly_export = holdfast::policy({
     .name = "nightly-export",
-    .retry = {.max_attempts = 6, .delay = 10min, .backoff = holdfast::backoff::exponential, .max_delay = 4h, .jitter = false},
+    .retry = {.max_attempts = 6,
+              .delay = 10min,
+              .backoff = holdfast::backoff::exponential,
+              .max_delay = 4h,
+              .jitter = false},
     .total_timeout = 12h,
 });
 
@@ -64,8 +68,8 @@ void time_step_by_step() {
     holdfast::task_scope running;
     std::stop_source operator_says_stop;
     const auto start = [](holdfast::policies& policies, exporter& e, std::stop_token stop) -> holdfast::task<void> {
-        const auto outcome = co_await policies.try_execute(
-            nightly_export, [&e](holdfast::attempt& a) { return e.run(a); }, stop);
+        const auto outcome =
+            co_await policies.try_execute(nightly_export, [&e](holdfast::attempt& a) { return e.run(a); }, stop);
         check(outcome.stop_reason() == holdfast::stop_reason::cancelled, "stopped by the operator");
     };
     running.spawn(start(engine.policies(), nightly, operator_says_stop.get_token()));

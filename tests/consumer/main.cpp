@@ -23,7 +23,8 @@ int run(const std::string& plugin_folder) {
     host.add(greeting);
     host.start();
     const std::string said = host.policies().execute(greeting, greet);
-    std::printf("holdfast %s on %s: %s\n", holdfast::version_text, std::string(host.runtime().name()).c_str(), said.c_str());
+    std::printf("holdfast %s on %s: %s\n", holdfast::version_text, std::string(host.runtime().name()).c_str(),
+                said.c_str());
     return said == "hello at attempt 3" ? 0 : 1;
 }
 
