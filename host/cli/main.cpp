@@ -24,7 +24,8 @@ std::vector<command> all_commands() {
 void print_help(std::ostream& out) {
     out << "holdfast COMMAND [OPTION]...\n\n";
     for (const command& each : all_commands()) {
-        std::string left = "  " + std::string(each.name) + (each.operand.empty() ? "" : " ") + std::string(each.operand);
+        std::string left =
+            "  " + std::string(each.name) + (each.operand.empty() ? "" : " ") + std::string(each.operand);
         left.resize(22, ' ');
         out << left << each.summary << "\n";
     }

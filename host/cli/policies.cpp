@@ -61,9 +61,10 @@ int list(const arguments& given) {
     const std::string file = given.value("--config").value_or("holdfast.toml");
     auto host = host::from_file(file);
     if (!host.has_application())
-        throw failed({errc::configuration,
-                      file + ": there is no [application]; policies of a program with a main of its own are not known here",
-                      std::nullopt});
+        throw failed(
+            {errc::configuration,
+             file + ": there is no [application]; policies of a program with a main of its own are not known here",
+             std::nullopt});
     host.log_to(std::make_shared<null_logger>());
     host.start();
     const auto policies = host.policies_in_force();

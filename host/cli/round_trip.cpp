@@ -30,7 +30,8 @@ std::optional<duration> round_trip(Give give) {
     const auto begin = clock::now();
     if (!give(*sent)) return std::nullopt;
     std::unique_lock lock(sent->mutex);
-    if (sent->changed.wait_for(lock, round_trip_limit, [&] { return sent->ran.has_value(); })) return *sent->ran - begin;
+    if (sent->changed.wait_for(lock, round_trip_limit, [&] { return sent->ran.has_value(); }))
+        return *sent->ran - begin;
     lock.unlock();
     static_cast<void>(sent.release()); // the runtime still has it
     return std::nullopt;

@@ -10,7 +10,8 @@ int run(const arguments& given) {
     const std::string& file = given.operands().front();
     auto host = host::from_file(file);
     if (!host.has_application())
-        throw failed({errc::configuration, file + ": there is no [application] that names the plugin to run", std::nullopt});
+        throw failed(
+            {errc::configuration, file + ": there is no [application] that names the plugin to run", std::nullopt});
     host.start();
     return host.run();
 }

@@ -23,8 +23,7 @@ settings read_options(const arguments& given) {
     settings values("the plugin");
     for (const std::string& each : given.values("--option")) {
         const std::size_t equals = each.find('=');
-        if (equals == 0 || equals == each.npos)
-            throw usage_error("--option " + each + ": expected KEY=VALUE");
+        if (equals == 0 || equals == each.npos) throw usage_error("--option " + each + ": expected KEY=VALUE");
         values.set(each.substr(0, equals), each.substr(equals + 1), "--option " + each);
     }
     return values;

@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::unexpected<error> refuse(const fs::path& what, std::string_view who, std::string_view kind, std::string_view mend) {
+std::unexpected<error> refuse(const fs::path& what, std::string_view who, std::string_view kind,
+                              std::string_view mend) {
     return fail(errc::plugin, what.string() + ": " + std::string(who) + " may write to this " + std::string(kind) +
                                   "; refused until: chmod " + std::string(mend) + " " + what.string());
 }

@@ -29,7 +29,8 @@ bool is_file(const std::string& plugin) {
 } // namespace
 
 host::impl::impl(detail::configuration config, std::filesystem::path file)
-    : config_(std::move(config)), file_(std::move(file)), log_(std::make_shared<detail::stderr_logger>(config_.level)) {}
+    : config_(std::move(config)), file_(std::move(file)), log_(std::make_shared<detail::stderr_logger>(config_.level)) {
+}
 
 host::impl::~impl() {
     stop();
@@ -124,8 +125,10 @@ void host::impl::start_application() {
     } catch (const std::exception& e) {
         throw failed({errc::plugin, plugin.file().string() + ": could not declare: " + e.what(), std::nullopt});
     } catch (...) {
-        throw failed({errc::plugin, plugin.file().string() + ": could not declare: it threw something that is not a "
-                                                             "std::exception", std::nullopt});
+        throw failed({errc::plugin,
+                      plugin.file().string() + ": could not declare: it threw something that is not a "
+                                               "std::exception",
+                      std::nullopt});
     }
 }
 

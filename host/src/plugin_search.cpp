@@ -83,8 +83,8 @@ std::string what_is_in(const plugin_folder& in) {
         if (each.loaded)
             text += std::string(each.loaded->name()) + " (" + std::string(to_text(each.loaded->kind())) + ")";
         else
-            text += each.file.filename().string() + " (refused: " +
-                    without_path(each.loaded.error().message, each.file) + ")";
+            text += each.file.filename().string() +
+                    " (refused: " + without_path(each.loaded.error().message, each.file) + ")";
     }
     return text;
 }

@@ -46,7 +46,8 @@ void wake_pipe::wake(wake_up why) noexcept {
 
 wake_up wake_pipe::wait() noexcept {
     char byte = static_cast<char>(wake_up::stop);
-    while (::read(read_end_, &byte, 1) < 0 && errno == EINTR) {}
+    while (::read(read_end_, &byte, 1) < 0 && errno == EINTR) {
+    }
     return static_cast<wake_up>(byte);
 }
 
@@ -55,7 +56,7 @@ signal_watch::signal_watch(wake_pipe& to) {
     if (!target.compare_exchange_strong(none, &to))
         throw failed({errc::duplicate, "another host of this process is running already", std::nullopt});
     stop_seen = false;
-    struct sigaction ours {};
+    struct sigaction ours{};
     ours.sa_handler = &holdfast_on_signal;
     ours.sa_flags = SA_RESTART;
     ::sigemptyset(&ours.sa_mask);

@@ -1,4 +1,5 @@
 // The runtime on an io_context that the application runs.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>

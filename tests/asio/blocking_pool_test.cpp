@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -71,6 +72,7 @@ TEST_CASE("blocking pool: a queue of none still uses every thread") {
     call refused([](wake) { std::abort(); });
     CHECK_FALSE(pool.post(refused));
     both.arrive_and_wait();
+    pool.stop(); // before the barrier goes
 }
 
 TEST_CASE("blocking pool: says when it gets busy and when it is done") {

@@ -20,9 +20,7 @@ namespace {
 
 struct tally {
     std::atomic<int> due = 0, cancelled = 0, stopped = 0;
-    void count(sleep_end e) {
-        ++(e == sleep_end::due ? due : e == sleep_end::cancelled ? cancelled : stopped);
-    }
+    void count(sleep_end e) { ++(e == sleep_end::due ? due : e == sleep_end::cancelled ? cancelled : stopped); }
 };
 
 task<void> sleep_and_count(runtime& on, duration d, std::stop_token stop, tally& into) {
@@ -84,8 +82,7 @@ TEST_CASE("asio: sleepers that are cancelled while they fall due end once each")
         std::vector<std::stop_source> stops(count);
         tally ends;
         task_scope scope;
-        for (int i = 0; i < count; ++i)
-            scope.spawn(sleep_on_runtime(rt, (i % 7) * 20us, stops[i].get_token(), ends));
+        for (int i = 0; i < count; ++i) scope.spawn(sleep_on_runtime(rt, (i % 7) * 20us, stops[i].get_token(), ends));
         {
             std::vector<std::jthread> threads;
             for (int t = 0; t < 2; ++t)

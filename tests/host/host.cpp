@@ -3,6 +3,7 @@
 #include <thread>
 
 #include <holdfast/host.hpp>
+#include <holdfast/plugin.hpp>
 #include <holdfast/simulated_runtime.hpp>
 #include <holdfast/sleep.hpp>
 
@@ -89,7 +90,8 @@ TEST_CASE("a plugin file that is refused is an error with the place that names i
     const auto file = fixture("other_toolchain").string();
     auto host = quiet_host("[log]\n[runtime]\nplugin = '" + file + "'\n");
     CHECK_THAT(message_of([&] { host.start(); }),
-               Catch::Matchers::StartsWith("desk.toml:3: " + file + ": built for ABI 1 (gcc 99, libstdc++ 99), "));
+               Catch::Matchers::StartsWith("desk.toml:3: " + file + ": built for ABI " + std::to_string(plugin_abi) +
+                                           " (gcc 99, libstdc++ 99), "));
 }
 
 TEST_CASE("a key that the runtime plugin does not know is refused by name and line") {
@@ -114,8 +116,7 @@ TEST_CASE("the program may bring its own runtime") {
     CHECK_FALSE(mine.stopped());
 
     auto other = quiet_host("[log]\n[runtime]\nthreads = 1\n");
-    CHECK(message_of([&] { other.use(mine); }) ==
-          "desk.toml:2: [runtime] must go: the program brings its own runtime");
+    CHECK(message_of([&] { other.use(mine); }) == "desk.toml:2: [runtime] must go: the program brings its own runtime");
 }
 
 TEST_CASE("a policy that is registered twice is refused") {

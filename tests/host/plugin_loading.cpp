@@ -18,6 +18,10 @@ std::string refusal_of(const fs::path& file) {
     return loaded.error().message.substr(prefix.size());
 }
 
+std::string this_build() {
+    return "ABI " + std::to_string(plugin_abi) + " (" HOLDFAST_TOOLCHAIN ")";
+}
+
 std::string create_refusal(const fs::path& file, settings with = settings("[runtime]")) {
     null_logger log;
     const auto plugin = load_plugin(file);
@@ -42,13 +46,15 @@ TEST_CASE("a library that exports no descriptor is refused") {
 }
 
 TEST_CASE("a plugin of another ABI is refused with both builds") {
-    CHECK(refusal_of(fixture("other_abi")) == "built for ABI 2 (gcc 99, libstdc++ 99), this host needs ABI 1 "
-                                              "(" HOLDFAST_TOOLCHAIN "); rebuild it against holdfast 0.1");
+    CHECK(refusal_of(fixture("other_abi")) == "built for ABI " + std::to_string(plugin_abi + 1) +
+                                                  " (gcc 99, libstdc++ 99), this host needs " + this_build() +
+                                                  "; rebuild it against holdfast 0.1");
 }
 
 TEST_CASE("a plugin of another toolchain is refused with both builds") {
-    CHECK(refusal_of(fixture("other_toolchain")) == "built for ABI 1 (gcc 99, libstdc++ 99), this host needs ABI 1 "
-                                                    "(" HOLDFAST_TOOLCHAIN "); rebuild it against holdfast 0.1");
+    CHECK(refusal_of(fixture("other_toolchain")) == "built for ABI " + std::to_string(plugin_abi) +
+                                                        " (gcc 99, libstdc++ 99), this host needs " + this_build() +
+                                                        "; rebuild it against holdfast 0.1");
 }
 
 TEST_CASE("a descriptor with the wrong magic is refused") {
@@ -73,8 +79,7 @@ TEST_CASE("a larger descriptor of the same ABI is welcome") {
 
 TEST_CASE("a plugin of an unknown kind, or without a name, is refused") {
     CHECK(refusal_of(fixture("wrong_kind")) == "a plugin of kind 77, which this host does not know");
-    CHECK(refusal_of(fixture("nameless")) ==
-          "its descriptor leaves out the name, version, summary, create or destroy");
+    CHECK(refusal_of(fixture("nameless")) == "its descriptor leaves out the name, version, summary, create or destroy");
 }
 
 TEST_CASE("what is not a library at all is refused") {
@@ -92,7 +97,8 @@ TEST_CASE("a library that was cut short anywhere is refused and crashes nothing"
     CHECK(refusal_of(folder.write("cut.so", whole.substr(0, 3))) == "not a shared library");
     CHECK(refusal_of(folder.write("cut.so", whole.substr(0, 40))) ==
           "truncated: its headers tell of 64 bytes, the file has 40");
-    for (const std::size_t size : {std::size_t{64}, std::size_t{200}, std::size_t{1024}, whole.size() / 4, whole.size() - 1}) {
+    for (const std::size_t size :
+         {std::size_t{64}, std::size_t{200}, std::size_t{1024}, whole.size() / 4, whole.size() - 1}) {
         const std::string refusal = refusal_of(folder.write("cut.so", whole.substr(0, size)));
         CHECK_THAT(refusal, Catch::Matchers::StartsWith("truncated: its headers tell of "));
         CHECK_THAT(refusal, Catch::Matchers::EndsWith(" bytes, the file has " + std::to_string(size)));

@@ -82,9 +82,10 @@ TEST_CASE("of two plugins with the same name the first in the path wins, with a 
     const auto found = find({first.path(), second.path()}, "simple", log);
     REQUIRE(found);
     CHECK(found->file() == first.path() / "good_runtime.so");
-    CHECK(log.lines() == std::vector<std::string>{"warning " + second.text() +
-                                                  "/good_runtime.so: ignored: the runtime plugin \"simple\" is taken from " +
-                                                  first.text() + "/good_runtime.so"});
+    CHECK(log.lines() ==
+          std::vector<std::string>{"warning " + second.text() +
+                                   "/good_runtime.so: ignored: the runtime plugin \"simple\" is taken from " +
+                                   first.text() + "/good_runtime.so"});
 }
 
 TEST_CASE("a plugin that is not there: the message has every folder and what was in it") {
@@ -97,11 +98,12 @@ TEST_CASE("a plugin that is not there: the message has every folder and what was
     const auto found = find({full.path(), empty.path(), absent}, "simpel", log);
     REQUIRE_FALSE(found);
     CHECK(found.error().code == errc::plugin);
-    CHECK(found.error().message ==
-          "there is no runtime plugin \"simpel\"; did you mean \"simple\"? Looked in " + full.text() +
-              ": desk (application), simple (runtime), no_symbol.so (refused: not a Holdfast plugin: it does not export "
-              "holdfast_plugin); " +
-              empty.text() + ": no plugins; " + absent.string() + ": there is no such folder");
+    CHECK(
+        found.error().message ==
+        "there is no runtime plugin \"simpel\"; did you mean \"simple\"? Looked in " + full.text() +
+            ": desk (application), simple (runtime), no_symbol.so (refused: not a Holdfast plugin: it does not export "
+            "holdfast_plugin); " +
+            empty.text() + ": no plugins; " + absent.string() + ": there is no such folder");
 }
 
 TEST_CASE("a plugin of another kind is not found, and not suggested") {
@@ -120,8 +122,8 @@ TEST_CASE("a folder that anyone may write to is refused, with the command that m
     fs::permissions(folder.path(), fs::perms::others_write, fs::perm_options::add);
     const auto listed = list_plugins({folder.path()});
     REQUIRE(listed[0].problem);
-    CHECK(listed[0].problem->message == folder.text() + ": anyone may write to this folder; refused until: chmod o-w " +
-                                            folder.text());
+    CHECK(listed[0].problem->message ==
+          folder.text() + ": anyone may write to this folder; refused until: chmod o-w " + folder.text());
     CHECK(listed[0].files.empty());
     fs::permissions(folder.path(), fs::perms::others_write, fs::perm_options::remove);
     CHECK_FALSE(list_plugins({folder.path()})[0].problem);

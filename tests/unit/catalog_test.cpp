@@ -56,8 +56,7 @@ TEST_CASE("a name that is taken is refused") {
     const auto again = catalog->add({.name = "invoice-email", .timeout = 1s});
     REQUIRE_FALSE(again);
     CHECK(again.error().code == errc::duplicate);
-    CHECK(again.error().message ==
-          "policy \"invoice-email\" is registered twice; policy names are unique in a host");
+    CHECK(again.error().message == "policy \"invoice-email\" is registered twice; policy names are unique in a host");
     CHECK(catalog->find("invoice-email").value()->current.load()->timeout == 30s);
     test::bench on(mail);
     CHECK_THROWS_AS(on.made.add(mail), failed);
@@ -92,7 +91,8 @@ TEST_CASE("several policies are replaced together, or none of them") {
                          catalog->find("webhook").value()->current.load()->timeout);
     };
     const auto before = timeouts();
-    const auto invalid = catalog->replace({{.name = "invoice-email", .timeout = 1s}, {.name = "webhook", .timeout = -1s}});
+    const auto invalid =
+        catalog->replace({{.name = "invoice-email", .timeout = 1s}, {.name = "webhook", .timeout = -1s}});
     REQUIRE_FALSE(invalid);
     CHECK(invalid.error().code == errc::invalid_policy);
     CHECK(timeouts() == before);

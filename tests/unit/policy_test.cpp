@@ -70,8 +70,12 @@ TEST_CASE("naming any retry field switches retry on, with the documented default
 }
 
 TEST_CASE("what is given is taken over") {
-    const retry_settings s = resolve(
-        {.max_attempts = unlimited, .delay = 1s, .backoff = backoff::linear, .max_delay = 7s, .jitter = false, .on_circuit_open = true});
+    const retry_settings s = resolve({.max_attempts = unlimited,
+                                      .delay = 1s,
+                                      .backoff = backoff::linear,
+                                      .max_delay = 7s,
+                                      .jitter = false,
+                                      .on_circuit_open = true});
     CHECK(s.max_attempts == unlimited);
     CHECK(s.delay == 1s);
     CHECK(s.backoff == backoff::linear);
@@ -113,8 +117,13 @@ TEST_CASE("a policy with nothing but a name is valid, and so is one with everyth
                       .rules = {retry_on(errc::timed_out, 0)},
                       .timeout = 1s,
                       .total_timeout = 1s,
-                      .breaker = {.failure_ratio = 1.0, .window = 10ms, .min_throughput = 100'000, .break_for = 1ns,
-                                  .max_break_for = 1ns, .probes = 1000, .probe_timeout = 1ns},
+                      .breaker = {.failure_ratio = 1.0,
+                                  .window = 10ms,
+                                  .min_throughput = 100'000,
+                                  .break_for = 1ns,
+                                  .max_break_for = 1ns,
+                                  .probes = 1000,
+                                  .probe_timeout = 1ns},
                       .concurrency = {.limit = 1, .queue = INT_MAX},
                       .rate = {.permits = 1, .per = 1ns, .burst = INT_MAX},
                       .budget = {.ratio = 1000, .reserve = 1e9},
@@ -147,7 +156,8 @@ TEST_CASE("retry is checked") {
     CHECK(refusal_with([](auto& o) { o.retry.max_delay = -1ns; }) == "retry.max_delay must not be negative");
     CHECK(refusal_with([](auto& o) { o.retry = {.delay = 2s, .max_delay = 1999ms}; }) ==
           "retry.max_delay is shorter than retry.delay");
-    CHECK(refusal_with([](auto& o) { o.retry = {.max_delay = 199ms}; }) == "retry.max_delay is shorter than retry.delay");
+    CHECK(refusal_with([](auto& o) { o.retry = {.max_delay = 199ms}; }) ==
+          "retry.max_delay is shorter than retry.delay");
     CHECK(refusal_with([](auto& o) { o.retry = {.max_delay = 200ms}; }).empty());
     CHECK(refusal_with([](auto& o) { o.retry.intervals = {1s, -1s}; }) == "retry.intervals must not be negative");
     CHECK(refusal_with([](auto& o) {
@@ -156,7 +166,8 @@ TEST_CASE("retry is checked") {
     CHECK(refusal_with([](auto& o) {
               for (int i = 0; i < 16; ++i) o.retry.intervals.push_back(1s);
           }).empty());
-    const std::string doubled = "retry.intervals already says how often and how long: drop max_attempts, delay and backoff";
+    const std::string doubled =
+        "retry.intervals already says how often and how long: drop max_attempts, delay and backoff";
     CHECK(refusal_with([](auto& o) { o.retry = {.max_attempts = 1, .intervals = {1s}}; }) == doubled);
     CHECK(refusal_with([](auto& o) { o.retry = {.delay = 1s, .intervals = {1s}}; }) == doubled);
     CHECK(refusal_with([](auto& o) { o.retry = {.backoff = backoff::linear, .intervals = {1s}}; }) == doubled);
@@ -189,14 +200,15 @@ TEST_CASE("the breaker is checked") {
     CHECK(with({.consecutive_failures = 3, .failure_ratio = .5}) ==
           "breaker takes consecutive_failures or failure_ratio, not both");
     CHECK(with({.consecutive_failures = 0}) == "breaker.consecutive_failures must be at least 1");
-    for (const double ratio : {0.0, -0.1, 1.01, std::numeric_limits<double>::quiet_NaN(),
-                               std::numeric_limits<double>::infinity()})
+    for (const double ratio :
+         {0.0, -0.1, 1.01, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
         CHECK(with({.failure_ratio = ratio}) == "breaker.failure_ratio must be above 0 and at most 1");
     CHECK(with({.failure_ratio = .5, .window = 9'999'999ns}) == "breaker.window must be at least 10ms");
     CHECK(with({.failure_ratio = .5, .min_throughput = 0}) == "breaker.min_throughput must be 1 to 100000");
     CHECK(with({.failure_ratio = .5, .min_throughput = 100'001}) == "breaker.min_throughput must be 1 to 100000");
     CHECK(with({.consecutive_failures = 3, .break_for = 0s}) == "breaker.break_for must be positive");
-    CHECK(with({.consecutive_failures = 3, .max_break_for = 4s}) == "breaker.max_break_for is shorter than breaker.break_for");
+    CHECK(with({.consecutive_failures = 3, .max_break_for = 4s}) ==
+          "breaker.max_break_for is shorter than breaker.break_for");
     CHECK(with({.consecutive_failures = 3, .break_for = 4s, .max_break_for = 4s}).empty());
     CHECK(with({.consecutive_failures = 3, .probes = 0}) == "breaker.probes must be 1 to 1000");
     CHECK(with({.consecutive_failures = 3, .probes = 1001}) == "breaker.probes must be 1 to 1000");
@@ -226,7 +238,8 @@ TEST_CASE("limits, budget and hedge are checked") {
     CHECK(refusal_with([](auto& o) { o.budget.reserve = std::numeric_limits<double>::quiet_NaN(); }) == budget);
     CHECK(refusal_with([](auto& o) { o.hedge.max_hedges = -1; }) == "hedge.max_hedges must be 0 to 16");
     CHECK(refusal_with([](auto& o) { o.hedge.max_hedges = 17; }) == "hedge.max_hedges must be 0 to 16");
-    CHECK(refusal_with([](auto& o) { o.hedge = {.max_hedges = 1, .after = -1ns}; }) == "hedge.after must not be negative");
+    CHECK(refusal_with([](auto& o) { o.hedge = {.max_hedges = 1, .after = -1ns}; }) ==
+          "hedge.after must not be negative");
     CHECK(refusal_with([](auto& o) { o.hedge.max_hedges = 1, o.retry.max_attempts = 1; }) ==
           "a policy retries or hedges, not both");
 }

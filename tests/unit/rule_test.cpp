@@ -165,8 +165,10 @@ TEST_CASE("a rule cannot retry more often than the policy") {
 }
 
 TEST_CASE("of several retry rules that match, the first is the one that counts") {
-    CHECK(run(with({retry_on<bad_address>(1), retry_on<smtp_error>(3)}, unlimited), throw_bad_address) == "2 exhausted");
-    CHECK(run(with({retry_on<smtp_error>(3), retry_on<bad_address>(1)}, unlimited), throw_bad_address) == "4 exhausted");
+    CHECK(run(with({retry_on<bad_address>(1), retry_on<smtp_error>(3)}, unlimited), throw_bad_address) ==
+          "2 exhausted");
+    CHECK(run(with({retry_on<smtp_error>(3), retry_on<bad_address>(1)}, unlimited), throw_bad_address) ==
+          "4 exhausted");
 }
 
 TEST_CASE("rules without retry retry nothing") {

@@ -70,7 +70,8 @@ TEST_CASE("a value of the wrong form is refused with place, key, expectation and
     CHECK(refusal_of(s, [](settings& x) { x.integer("bad", 1, 1, 8); }) ==
           "desk.toml:3: [store] bad: expected a whole number from 1 to 8, found \"12x\"");
     CHECK(refusal_of(s, [](settings& x) { x.time("bad", 1s); }) ==
-          "desk.toml:3: [store] bad: expected a duration such as \"250ms\", \"10s\", \"5m\", \"6h\", \"1d\", found \"12x\"");
+          "desk.toml:3: [store] bad: expected a duration such as \"250ms\", \"10s\", \"5m\", \"6h\", \"1d\", found "
+          "\"12x\"");
     CHECK(refusal_of(s, [](settings& x) { x.flag("bad", true); }) ==
           "desk.toml:3: [store] bad: expected true or false, found \"12x\"");
     CHECK(refusal_of(s, [](settings& x) { x.text("hosts", ""); }) ==

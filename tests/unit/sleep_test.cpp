@@ -179,7 +179,7 @@ TEST_CASE("run_blocking: gives the value, also one that only moves, or nothing")
 TEST_CASE("run_blocking: an exception comes back, and a stopped runtime is an error") {
     simulated_runtime rt;
     CHECK_THROWS_WITH(sync_wait(rt, run_blocking(rt, []() -> int { throw std::runtime_error("blocked"); })), "blocked");
-    CHECK_THROWS_WITH(sync_wait(rt, run_blocking(rt, []() -> void { throw std::runtime_error("void") ; })), "void");
+    CHECK_THROWS_WITH(sync_wait(rt, run_blocking(rt, []() -> void { throw std::runtime_error("void"); })), "void");
     rt.stop();
     try {
         sync_wait(rt, run_blocking(rt, [] { return 1; }));

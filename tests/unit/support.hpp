@@ -48,8 +48,8 @@ public:
     };
 
     void on_event(const execution_event& e) override {
-        events.push_back({e.kind, std::string(e.policy), std::string(e.key), e.execution, e.at, e.attempt, e.end, e.reason,
-                          e.delay, e.code});
+        events.push_back({e.kind, std::string(e.policy), std::string(e.key), e.execution, e.at, e.attempt, e.end,
+                          e.reason, e.delay, e.code});
     }
 
     // "attempt started 1, attempt ended 1 failed, …"

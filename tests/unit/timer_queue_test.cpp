@@ -87,7 +87,8 @@ TEST_CASE("a timer queue does what a sorted list does, over many random operatio
             model.emplace(due, t);
         } else if (dice < 7) {
             timer& t = timers[random.next() % timers.size()];
-            const bool armed = std::ranges::find(model, &t, &std::pair<const time_point, timer*>::second) != model.end();
+            const bool armed =
+                std::ranges::find(model, &t, &std::pair<const time_point, timer*>::second) != model.end();
             REQUIRE(queue.remove(t) == armed);
             if (armed) forget(&t);
         } else if (dice < 9) {

@@ -43,8 +43,8 @@ public:
     // The attempt has ended.
     void let_go() noexcept {
         from_parent_.reset();
+        ended_.store(true); // first, so that either this or expired() sees the other and takes the count back
         if (overdue_now_.exchange(false)) overdue_->fetch_sub(1, std::memory_order_relaxed);
-        ended_.store(true);
         if (armed_ && on_.cancel(*this)) release();
         release();
     }

@@ -64,7 +64,7 @@ struct new_job {
     int max_crashes = 3;
     bool may_restart = true;
     std::optional<std::string> unique_key{};  // at most one unfinished job of its type has it
-    std::optional<identifier> parent{};       // waits until that one has succeeded
+    std::optional<identifier> parent{};       // waits until that one has succeeded; an unknown one holds nothing up
     std::optional<duration> keep_for{};       // after success; nothing = the store's default, 0 = not at all
     headers extra{};
 };
@@ -204,6 +204,16 @@ struct queue_view {
 };
 enum class cancel_answer : unsigned char { cancelled, requested, not_found, already_ended };
 
+constexpr std::string_view to_text(cancel_answer a) noexcept {
+    switch (a) {
+    case cancel_answer::cancelled: return "cancelled";
+    case cancel_answer::requested: return "requested";
+    case cancel_answer::not_found: return "not found";
+    case cancel_answer::already_ended: return "already ended";
+    }
+    return "unknown";
+}
+
 // Any thread. Spans must stay valid until the task has ended. All times are judged by the store's clock.
 class job_store {
 public:
@@ -222,9 +232,10 @@ public:
     virtual task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) = 0;
 
     virtual task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) = 0;
-    // dead_letter, failed, cancelled and indeterminate jobs start a new generation, due now. The number of those.
+    // dead_letter, failed, cancelled and indeterminate jobs start a new generation, due now. The number of those; one
+    // whose unique key another unfinished job has by now is left alone.
     virtual task<result<int>> requeue(std::vector<identifier> which) = 0;
-    // Forgets ended jobs of that state which ended longer ago than `older_than`; leaves a note that they existed.
+    // Forgets jobs of that final state which ended longer ago than `older_than`; leaves a note that they existed.
     virtual task<result<int>> purge(job_state state, duration older_than, int limit) = 0;
 
     virtual task<result<void>> pause(std::string queue) = 0;

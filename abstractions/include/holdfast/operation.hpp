@@ -58,10 +58,20 @@ protected:
 namespace detail {
 
 template <class Function>
-decltype(auto) call_attempt(Function& function, attempt& a) {
+decltype(auto) call_plainly(Function& function, attempt& a) {
     if constexpr (std::is_invocable_v<Function&, attempt&>) return function(a);
     else if constexpr (std::is_invocable_v<Function&, std::stop_token>) return function(a.stop_token());
     else return function();
+}
+
+// What execute() gives for a coroutine function: code that returns one as it is returns a task, not a value.
+template <class T>
+concept turns_into_task = requires(T&& call) { std::move(call).as_task(); };
+
+template <class Function>
+decltype(auto) call_attempt(Function& function, attempt& a) {
+    if constexpr (turns_into_task<decltype(call_plainly(function, a))>) return call_plainly(function, a).as_task();
+    else return call_plainly(function, a);
 }
 
 template <class Function>

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <holdfast/duration.hpp>
@@ -41,6 +42,15 @@ enum class write_answer : unsigned char {
     stale, // somebody else has it now, or had it since
     gone,  // there is no such thing any more
 };
+
+constexpr std::string_view to_text(write_answer a) noexcept {
+    switch (a) {
+    case write_answer::done: return "done";
+    case write_answer::stale: return "stale";
+    case write_answer::gone: return "gone";
+    }
+    return "unknown";
+}
 
 struct message_failure {
     const message_lease* held;

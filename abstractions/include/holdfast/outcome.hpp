@@ -226,7 +226,10 @@ public:
     using stored_type = detail::stored<T>; // T; of a reference a std::reference_wrapper, of void a std::monostate
 
     outcome() noexcept {} // for runners to fill in
-    void set_value(std::optional<stored_type>&& value) { value_ = std::move(value); }
+    void set_value(std::optional<stored_type>&& value) { // T need not be assignable
+        value_.reset();
+        if (value) value_.emplace(std::move(*value));
+    }
 
     bool succeeded() const noexcept { return stop_reason() == holdfast::stop_reason::succeeded || fell_back(); }
     explicit operator bool() const noexcept { return succeeded(); }

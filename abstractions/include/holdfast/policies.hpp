@@ -56,9 +56,15 @@ inline bool wants_fallback(const pipeline& p, const execution& x) {
 }
 
 template <class Function>
-decltype(auto) call_fallback(Function& function, const execution_report& why) {
+decltype(auto) call_fallback_plainly(Function& function, const execution_report& why) {
     if constexpr (std::is_invocable_v<Function&, const execution_report&>) return function(why);
     else return function();
+}
+template <class Function>
+decltype(auto) call_fallback(Function& function, const execution_report& why) {
+    if constexpr (turns_into_task<decltype(call_fallback_plainly(function, why))>)
+        return call_fallback_plainly(function, why).as_task();
+    else return call_fallback_plainly(function, why);
 }
 
 // After the fallback threw: its exception is what failed, and what it stood in for is the cause.

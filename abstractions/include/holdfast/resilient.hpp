@@ -18,11 +18,20 @@
 
 namespace holdfast {
 
+template <class Handler>
+class resilient_call;
+
 namespace detail {
+
+template <class Handler>
+inline constexpr bool is_resilient_call = false;
+template <class Handler>
+inline constexpr bool is_resilient_call<resilient_call<Handler>> = true;
 
 template <class Handler, class... Arguments>
 decltype(auto) call_handler(Handler& handler, attempt& a, Arguments&... arguments) {
-    if constexpr (std::is_invocable_v<Handler&, Arguments&..., attempt&>) return handler(arguments..., a);
+    if constexpr (is_resilient_call<Handler>) return handler(arguments..., a.stop_token()); // stops with this attempt
+    else if constexpr (std::is_invocable_v<Handler&, Arguments&..., attempt&>) return handler(arguments..., a);
     else if constexpr (std::is_invocable_v<Handler&, Arguments&..., std::stop_token>)
         return handler(arguments..., a.stop_token());
     else return handler(arguments...);
@@ -62,6 +71,7 @@ private:
         if constexpr (last_is_token<Arguments...>) stop = std::get<sizeof...(Arguments) - 1>(all);
         return policy_.execute(
             [this, all = std::move(all)](attempt& a) mutable -> decltype(auto) {
+                (void)all; // may have nothing in it
                 return detail::call_handler(handler_, a, std::get<I>(all)...);
             },
             std::move(stop));

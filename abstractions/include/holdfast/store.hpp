@@ -54,6 +54,9 @@ public:
     virtual task<result<void>> prepare() = 0;
     // The store's clock.
     virtual task<result<store_time>> now() = 0;
+    // Removes everything the store keeps, its namespace included, whoever wrote it. For tests and tools; afterwards
+    // only prepare() and the destructor may be called.
+    virtual task<result<void>> destroy() = 0;
 
     virtual task<result<std::unique_ptr<unit_of_work>>> begin() {
         co_return fail(errc::unsupported, "this store has no units of work");

@@ -16,7 +16,8 @@ public:
     virtual ~unit_of_work() = default;
 
     // Everything, durably, or nothing. errc::unknown_outcome: the connection was lost meanwhile; read back before
-    // trying again. A joined one is committed by the application: this call then fails with errc::invalid_argument.
+    // trying again. errc::duplicate or errc::stale_lease: what an earlier call answered no longer holds. A joined one
+    // is committed by the application: this call then fails with errc::invalid_argument.
     virtual task<result<void>> commit() = 0;
     virtual task<result<void>> rollback() = 0;
 
@@ -33,11 +34,11 @@ struct native_transaction {
 
     template <class T>
     static native_transaction of(T& object) noexcept {
-        return {&object, &typeid(T)};
+        return {&object, &typeid(T*)}; // of the pointer: T may be incomplete, as sqlite3 is
     }
     template <class T>
     T* as() const noexcept {
-        return type != nullptr && *type == typeid(T) ? static_cast<T*>(handle) : nullptr;
+        return type != nullptr && *type == typeid(T*) ? static_cast<T*>(handle) : nullptr;
     }
 };
 

@@ -30,8 +30,8 @@ struct policy_in_force {
     std::vector<std::string> warnings;
 };
 
-// Set it up on one thread; once started, policies(), runtime(), log(), reload(), request_stop() and stop() may be called
-// from any. Its destructor stops it.
+// Set it up on one thread; once started, policies(), runtime(), log(), reload(), request_stop() and stop() may be
+// called from any. Its destructor stops it.
 class host {
 public:
     // Reads and checks the configuration; loads nothing yet. Relative paths in it start at the file's folder.
@@ -55,14 +55,14 @@ public:
     host& use(holdfast::runtime& mine);
     // Before start(): messages go here and not to standard error; [log] has no effect then.
     host& log_to(std::shared_ptr<logger> sink);
-    // Before start(): [policies.NAME] of a policy that was not added is logged and not refused. For tools that look at a
-    // configuration without the program that it belongs to.
+    // Before start(): [policies.NAME] of a policy that was not added is logged and not refused. For tools that look at
+    // a configuration without the program that it belongs to.
     host& allow_unknown_policies();
 
     // Loads the plugins that the configuration names, starts the runtime, puts the policies in force. Once.
     void start();
 
-    // Only after start().
+    // Only after start(), but for log(). After stop() they can still be asked; calls then end as stopped.
     holdfast::policies& policies();
     holdfast::runtime& runtime();
     logger& log();
@@ -74,8 +74,8 @@ public:
     // Makes run() return. Also from the runtime's own threads.
     void request_stop() noexcept;
 
-    // Reads the file again and puts its [policies.*] in force, all of them or, when anything in the file is wrong, none;
-    // logs either. Calls under way finish on what they started with. Other sections count at the next start.
+    // Reads the file again and puts its [policies.*] in force, all of them or, when anything in the file is wrong,
+    // none; logs either. Calls under way finish on what they started with. Other sections count at the next start.
     result<void> reload();
 
     // Asks the application to stop, waits until it has, then stops the runtime: nothing runs afterwards. Not from the

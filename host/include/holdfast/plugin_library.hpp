@@ -1,5 +1,5 @@
-// Plugin files: finding them, loading them, and refusing those that do not fit, with a message that names the file, what
-// was expected and what was found. Whatever was loaded stays loaded until the process ends. Any thread.
+// Plugin files: finding them, loading them, and refusing those that do not fit, with a message that names the file,
+// what was expected and what was found. Whatever was loaded stays loaded until the process ends. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -84,8 +84,8 @@ private:
     std::unique_ptr<Interface, deleter> made_;
 };
 
-// errc::plugin when the plugin is of another kind or fails, with its reason; errc::configuration when a setting is wrong
-// or unknown to the plugin. The logger, and the runtime, must outlive what was created.
+// errc::plugin when the plugin is of another kind or fails, with its reason; errc::configuration when a setting is
+// wrong or unknown to the plugin. The logger, and the runtime, must outlive what was created.
 result<plugin_instance<runtime>> create_runtime(const loaded_plugin& from, settings with, logger& log);
 result<plugin_instance<application>> create_application(const loaded_plugin& from, settings with, logger& log,
                                                         runtime& on);
@@ -97,7 +97,7 @@ struct plugin_file {
 
 struct plugin_folder {
     std::filesystem::path folder;
-    std::optional<error> problem; // why nothing is taken from it: errc::not_found when there is no such folder
+    std::optional<error> problem;   // why nothing is taken from it: errc::not_found when there is no such folder
     std::vector<plugin_file> files; // every *.so, by name
 };
 

@@ -36,8 +36,9 @@ struct probe : timer {
         if (self.on != nullptr) self.at = self.on->now();
         self.thread = std::this_thread::get_id();
         if (self.order != nullptr) self.place = self.order->fetch_add(1);
-        if (self.then) self.then();
-        if (self.count != nullptr) self.count->arrive(); // the last: the probe may be gone afterwards
+        tally* const counted_by = self.count;
+        if (self.then) self.then(); // may post the probe again, so it is not ours afterwards
+        if (counted_by != nullptr) counted_by->arrive();
     }
 
     std::atomic<int> runs = 0;

@@ -22,6 +22,7 @@
 #include <holdfast/when_all.hpp>
 
 #include "check.hpp"
+#include "on_runtime.hpp"
 
 namespace holdfast::conformance {
 
@@ -221,14 +222,6 @@ task<int> fail_after(attempt& a, duration d, std::string message);
 // These pay no heed to their token.
 task<int> give_late(runtime& on, duration d, int value);
 task<int> fail_late(runtime& on, duration d, std::string message);
-
-// A task that first goes over to a runtime thread.
-template <class T>
-task<T> on_runtime(runtime& on, task<T> what) {
-    auto go = resume_on(on);
-    co_await go;
-    co_return co_await std::move(what);
-}
 
 struct test_case {
     int number;

@@ -1,10 +1,12 @@
+#include "suite.hpp"
+
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
 
-#include "lab.hpp"
+#include "check.hpp"
 
 namespace holdfast::conformance {
 
@@ -34,46 +36,12 @@ private:
     std::jthread thread_; // last: it uses the others
 };
 
-struct runnable {
-    case_info info;
-    std::function<void(const runtime_factory&, const options&)> run;
-};
-
-void run_in_form(const test_case& what, const runtime_factory& make, const options& how, form which) {
-    lab in(make, how, which);
-    try {
-        what.run(in);
-    } catch (const case_skipped&) {
-        throw;
-    } catch (const std::exception& e) {
-        if (!what.both_forms) throw;
-        throw check_failed((which == form::blocking ? "blocking: " : "coroutine: ") + std::string(e.what()));
-    }
-}
-
-std::vector<runnable> all_cases() {
-    std::vector<runnable> all;
-    for (const contract_case& each : contract_cases())
-        all.push_back({{"runtime", each.number, each.name},
-                       [run = each.run](const runtime_factory& make, const options&) { run(make); }});
-    for (const test_group& group : {attempts_group(), backoff_group(), time_group(), cancellation_group(),
-                                    breaker_group(), limits_group(), reload_group(), trace_group()})
-        for (const test_case& each : group.cases)
-            all.push_back(
-                {{group.name, each.number, each.name}, [each](const runtime_factory& make, const options& how) {
-                     if (each.both_forms) run_in_form(each, make, how, form::blocking);
-                     run_in_form(each, make, how, form::coroutine);
-                 }});
-    return all;
-}
-
-case_result run_case(const runnable& what, const runtime_factory& make, const options& how,
-                     const std::function<void(const case_result&)>& report) {
+case_result run_case(const runnable& what, const std::function<void(const case_result&)>& report) {
     case_result ended{what.info.group, what.info.number, what.info.name, case_result::passed, {}, {}};
     const watchdog guard(ended, report);
     const auto began = std::chrono::steady_clock::now();
     try {
-        what.run(make, how);
+        what.run();
     } catch (const case_skipped& e) {
         ended.state = case_result::skipped;
         ended.message = e.what();
@@ -91,18 +59,18 @@ case_result run_case(const runnable& what, const runtime_factory& make, const op
 
 } // namespace
 
-std::vector<case_info> runtime_cases() {
-    std::vector<case_info> all;
-    for (auto& each : all_cases()) all.push_back(std::move(each.info));
-    return all;
+std::vector<case_info> infos_of(std::vector<runnable> all) {
+    std::vector<case_info> infos;
+    for (auto& each : all) infos.push_back(std::move(each.info));
+    return infos;
 }
 
-summary run_runtime_suite(const std::function<std::unique_ptr<runtime>()>& make, const options& how,
-                          const std::function<void(const case_result&)>& report) {
+summary run_all(const std::vector<runnable>& all, const std::string& filter,
+                const std::function<void(const case_result&)>& report) {
     summary total;
-    for (const runnable& each : all_cases()) {
-        if (each.info.title().find(how.filter) == std::string::npos) continue;
-        const case_result ended = run_case(each, make, how, report);
+    for (const runnable& each : all) {
+        if (each.info.title().find(filter) == std::string::npos) continue;
+        const case_result ended = run_case(each, report);
         switch (ended.state) {
         case case_result::passed: ++total.passed; break;
         case case_result::failed: ++total.failed; break;

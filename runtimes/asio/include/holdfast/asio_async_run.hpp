@@ -145,8 +145,8 @@ auto to_awaitable(Make make) -> boost::asio::awaitable<detail::made_value<Make>>
     if constexpr (std::is_void_v<value>) {
         co_await detail::async_run_as<void>(executor, std::move(make), boost::asio::use_awaitable);
     } else {
-        std::optional<value> result = co_await detail::async_run_as<std::optional<value>>(executor, std::move(make),
-                                                                                         boost::asio::use_awaitable);
+        std::optional<value> result =
+            co_await detail::async_run_as<std::optional<value>>(executor, std::move(make), boost::asio::use_awaitable);
         co_return std::move(*result);
     }
 }

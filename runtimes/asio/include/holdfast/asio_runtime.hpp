@@ -23,7 +23,7 @@ namespace holdfast {
 struct asio_options {
     // Threads of its own; or how many threads of an adopted context may run its work at the same time.
     std::size_t threads = 2;
-    std::size_t blocking_threads = 8;   // started when first needed
+    std::size_t blocking_threads = 8;  // started when first needed
     std::size_t blocking_queue = 1024; // blocking work that may wait for one
 };
 

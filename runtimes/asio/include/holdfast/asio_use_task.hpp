@@ -87,10 +87,11 @@ struct boost::asio::async_result<holdfast::use_stoppable_task_t, R(Args...)> {
 
     template <class Initiation, class... InitArgs>
     static return_type initiate(Initiation initiation, holdfast::use_stoppable_task_t token, InitArgs... args) {
-        static_assert(requires { typename Initiation::executor_type; },
-                      "use_task(stop) cancels on the operation's executor, and this operation has none");
+        static_assert(
+            requires { typename Initiation::executor_type; },
+            "use_task(stop) cancels on the operation's executor, and this operation has none");
         const auto executor = boost::asio::get_associated_executor(initiation);
-        return holdfast::detail::await_asio<void(Args...), true>(executor, std::move(token.stop),
-                                                                 std::move(initiation), std::move(args)...);
+        return holdfast::detail::await_asio<void(Args...), true>(executor, std::move(token.stop), std::move(initiation),
+                                                                 std::move(args)...);
     }
 };

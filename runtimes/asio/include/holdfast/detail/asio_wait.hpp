@@ -94,7 +94,8 @@ struct asio_cancel {
             boost::asio::post(what->serial, [c = what] {
                 if (!c->ended) c->signal.emit(boost::asio::cancellation_type::terminal);
             });
-        } catch (...) { // no memory to say so: the operation ends by itself
+        } catch (...) {
+            return; // no memory to say so: the operation ends by itself
         }
     }
 };
@@ -158,7 +159,8 @@ private:
 
     class handler {
     public:
-        handler(asio_wait& wait, std::shared_ptr<asio_canceller> by) noexcept : wait_(wait), canceller_(std::move(by)) {}
+        handler(asio_wait& wait, std::shared_ptr<asio_canceller> by) noexcept
+            : wait_(wait), canceller_(std::move(by)) {}
         handler(handler&&) noexcept = default;
         handler& operator=(handler&&) = delete;
         // Destroyed uncalled: the context went away.

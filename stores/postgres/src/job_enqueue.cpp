@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include <holdfast/store_limits.hpp>
+
+#include "facets.hpp"
+#include "rows.hpp"
+
+namespace holdfast::postgres {
+
+namespace {
+
+struct hash_id {
+    std::size_t operator()(const identifier& id) const noexcept {
+        return std::hash<std::string_view>{}({reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()});
+    }
+};
+using ids = std::unordered_map<identifier, std::size_t, hash_id>;
+
+// Of several with one id, or one unique key of a type, the first counts.
+struct batch {
+    std::vector<new_job> all;
+    std::vector<std::size_t> first;  // for each the index of the one that counts
+    std::vector<const new_job*> sent;
+    std::vector<std::string> queues; // of those
+    bool parents = false;
+    bool unique = false;
+    bool leaves_no_trace = false; // one may be done and forgotten at any time
+
+    batch(std::vector<new_job> jobs, duration keep) : all(std::move(jobs)), first(all.size()) {
+        ids by_id;
+        by_id.reserve(all.size());
+        std::map<std::pair<std::string_view, std::string_view>, std::size_t> by_key;
+        sent.reserve(all.size());
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const new_job& job = all[i];
+            first[i] = by_id.try_emplace(job.id, i).first->second;
+            if (first[i] == i && job.unique_key)
+                first[i] = by_key.try_emplace({job.what.type, *job.unique_key}, i).first->second;
+            if (first[i] != i) continue;
+            sent.push_back(&job);
+            parents |= job.parent.has_value();
+            unique |= job.unique_key.has_value();
+            leaves_no_trace |= job.keep_for.value_or(keep) <= duration::zero();
+            if (queues.empty() || queues.back() != job.queue) queues.push_back(job.queue);
+        }
+        std::ranges::sort(queues);
+        queues.erase(std::ranges::unique(queues).begin(), queues.end());
+    }
+};
+
+std::int64_t due_value(const due& when) noexcept {
+    return when.how == due::kind::at ? when.time.time_since_epoch().count() : micros(when.delay);
+}
+
+parameters one_job(const new_job& job) {
+    parameters p;
+    p.one(column::uuid, job.id).one(column::text, std::string_view(job.queue));
+    p.one(column::text, std::string_view(job.what.type)).one(column::int4, job.what.version);
+    p.one(column::bytes, std::string_view(job.what.content_type)).one(column::int4, job.priority);
+    p.one(column::boolean, job.when.how == due::kind::at).one(column::int8, due_value(job.when));
+    p.one(column::int4, job.max_attempts).one(column::int4, job.max_crashes).one(column::boolean, job.may_restart);
+    p.one(column::int8, job.keep_for ? std::max(micros(*job.keep_for), std::int64_t{0}) : std::int64_t{-1});
+    p.one(column::bytes, std::string_view(encode_headers(job.extra)));
+    p.one(column::bytes, std::string_view(job.what.body));
+    return p;
+}
+
+parameters many_jobs(const batch& all, const std::vector<std::string>& new_queues) {
+    const std::vector<const new_job*>& jobs = all.sent;
+    using view = std::string_view;
+    using number = std::optional<std::int64_t>;
+    parameters p;
+    p.many(column::uuid, jobs, [](const new_job* j) { return j->id; });
+    p.many(column::text, jobs, [](const new_job* j) { return view(j->queue); });
+    p.many(column::text, jobs, [](const new_job* j) { return view(j->what.type); });
+    p.many(column::int4, jobs, [](const new_job* j) { return std::int64_t{j->what.version}; });
+    p.many(column::bytes, jobs, [](const new_job* j) { return view(j->what.content_type); });
+    p.many(column::int4, jobs, [](const new_job* j) { return std::int64_t{j->priority}; });
+    p.many(column::boolean, jobs, [](const new_job* j) { return std::int64_t{j->when.how == due::kind::at}; });
+    p.many(column::int8, jobs, [](const new_job* j) { return due_value(j->when); });
+    p.many(column::int4, jobs, [](const new_job* j) { return std::int64_t{j->max_attempts}; });
+    p.many(column::int4, jobs, [](const new_job* j) { return std::int64_t{j->max_crashes}; });
+    p.many(column::boolean, jobs, [](const new_job* j) { return std::int64_t{j->may_restart}; });
+    p.many(column::int8, jobs, [](const new_job* j) {
+        return j->keep_for ? number(std::max(micros(*j->keep_for), std::int64_t{0})) : std::nullopt;
+    });
+    p.many(column::bytes, jobs, [](const new_job* j) {
+        return j->extra.empty() ? std::nullopt : std::optional(encode_headers(j->extra));
+    });
+    p.many(column::bytes, jobs, [](const new_job* j) { return j->unique_key; });
+    p.many(column::bytes, jobs, [](const new_job* j) { return view(j->what.body); });
+    p.many(column::uuid, all.parents ? jobs : std::vector<const new_job*>{}, [](const new_job* j) { return j->parent; });
+    p.many(column::text, new_queues, [](const std::string& q) { return view(q); });
+    return p;
+}
+
+using others = std::unordered_map<identifier, identifier, hash_id>; // not created: what is there instead
+
+others send(session& here, const batch& jobs, const std::vector<std::string>& new_queues) {
+    others found;
+    if (jobs.sent.size() == 1 && !jobs.unique && !jobs.parents && new_queues.empty()) {
+        const new_job& job = *jobs.sent.front();
+        if (compat::rows(here.run(query::enqueue_plain_one, one_job(job))) == 0) found.emplace(job.id, job.id);
+        return found;
+    }
+    const pqxx::result answer = here.run(query::enqueue, many_jobs(jobs, new_queues));
+    for (std::size_t i = 0; i < compat::rows(answer); ++i) {
+        reader cells(answer, i);
+        const identifier wanted = cells.id();
+        found.emplace(wanted, cells.id());
+    }
+    return found;
+}
+
+// After a connection was lost, and what was under way has ended. Those that are there now count as created by us.
+others send_again(session& here, const batch& jobs, const std::vector<std::string>& new_queues) {
+    parameters p;
+    p.many(column::uuid, jobs.sent, [](const new_job* j) { return j->id; });
+    const pqxx::result there = here.run(query::find_jobs, p);
+    if (jobs.leaves_no_trace && compat::rows(there) < jobs.sent.size())
+        throw failed({errc::unknown_outcome,
+                      "the connection was lost while enqueueing; a job of the batch is not there, but may have been done "
+                      "and forgotten already", {}});
+    others found = send(here, jobs, new_queues);
+    for (std::size_t i = 0; i < compat::rows(there); ++i) found.erase(reader(there, i).id());
+    return found;
+}
+
+} // namespace
+
+task<result<std::vector<enqueued>>> jobs::enqueue(std::vector<new_job> all, unit_of_work* in) {
+    if (auto ok = store_limits::check_all(all, core_.how().max_payload); !ok)
+        co_return std::unexpected(std::move(ok.error()));
+    const batch jobs(std::move(all), core_.how().keep_succeeded);
+    std::vector<std::string> new_queues;
+    for (const std::string& queue : jobs.queues)
+        if (in != nullptr || !core_.knows_queue(queue)) new_queues.push_back(queue);
+    auto run = [&](session& here) {
+        if (jobs.sent.empty()) return others{};
+        return here.retried() ? send_again(here, jobs, new_queues) : send(here, jobs, new_queues);
+    };
+    auto found = co_await core_.call<others>(after_loss::again, run, in);
+    if (!found) co_return std::unexpected(std::move(found.error()));
+    if (in == nullptr) core_.learn_queues(new_queues);
+
+    std::vector<enqueued> answers(jobs.all.size());
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        const identifier& id = jobs.all[jobs.first[i]].id;
+        const auto other = found->find(id);
+        answers[i] = {other == found->end() ? id : other->second, jobs.first[i] == i && other == found->end()};
+    }
+    co_return answers;
+}
+
+} // namespace holdfast::postgres

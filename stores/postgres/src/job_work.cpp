@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <tuple>
+
+#include <holdfast/job_machine.hpp>
+#include <holdfast/store_limits.hpp>
+
+#include "batch.hpp"
+#include "facets.hpp"
+#include "rows.hpp"
+
+namespace holdfast::postgres {
+
+namespace {
+
+parameters ids_and_tokens(const std::vector<lease_batch::entry>& sent) {
+    parameters p;
+    p.many(column::uuid, sent, [](const lease_batch::entry& e) { return e.id; });
+    p.many(column::int8, sent, [](const lease_batch::entry& e) { return static_cast<std::int64_t>(e.token); });
+    return p;
+}
+
+// Rows (place, answer, …): which argument, and what became of it. Places count from 1.
+template <class Answer, class Fill>
+void fill(std::vector<Answer>& answers, const lease_batch& batch, const pqxx::result& rows, Fill fill_in) {
+    for (std::size_t i = 0; i < compat::rows(rows); ++i) {
+        reader cells(rows, i);
+        const auto place = static_cast<std::size_t>(cells.integer()) - 1;
+        Answer& answer = answers.at(batch.sent.at(place).from);
+        answer.answer = static_cast<write_answer>(cells.integer());
+        fill_in(answer, cells);
+    }
+}
+
+struct plain_answer {
+    write_answer answer = write_answer::done;
+};
+
+std::vector<write_answer> plain(const std::vector<plain_answer>& answers) {
+    std::vector<write_answer> all;
+    for (const plain_answer& each : answers) all.push_back(each.answer);
+    return all;
+}
+
+const job_lease& itself(const job_lease* held) noexcept {
+    return *held;
+}
+
+// What the re-reading after a lost connection says of those that had been settled by then: they are left out of `open`.
+std::vector<settled> read_back(session& here, std::span<const settlement> which, const lease_batch& batch,
+                               std::vector<lease_batch::entry>& open) {
+    std::vector<settled> answers(which.size());
+    std::vector<bool> applied(batch.sent.size());
+    const pqxx::result rows = here.run(query::settled_already, ids_and_tokens(batch.sent));
+    for (std::size_t i = 0; i < compat::rows(rows); ++i) {
+        reader cells(rows, i);
+        const auto place = static_cast<std::size_t>(cells.integer()) - 1;
+        const std::string outcome = cells.text();
+        const settlement& asked = which[batch.sent.at(place).from];
+        if (outcome != job_machine::outcome_text(asked.how)) continue; // ended by somebody else: stale
+        applied[place] = true;
+        answers[batch.sent[place].from].now = static_cast<job_state>(cells.integer());
+    }
+    for (std::size_t i = 0; i < batch.sent.size(); ++i)
+        if (!applied[i]) open.push_back(batch.sent[i]);
+    return answers;
+}
+
+parameters settlements(std::span<const settlement> which, const std::vector<lease_batch::entry>& sent, duration keep) {
+    using entry = lease_batch::entry;
+    using bytes = std::optional<std::string_view>;
+    const auto of = [&](const entry& e) -> const settlement& { return which[e.from]; };
+    const auto has_error = [&](const entry& e) { return !of(e).error.type.empty() || !of(e).error.message.empty(); };
+    parameters p = ids_and_tokens(sent);
+    p.many(column::int2, sent, [&](const entry& e) { return static_cast<std::int64_t>(of(e).how); });
+    p.many(column::boolean, sent, [&](const entry& e) { return std::int64_t{of(e).when.how == due::kind::at}; });
+    p.many(column::int8, sent, [&](const entry& e) {
+        const due& when = of(e).when;
+        return when.how == due::kind::at ? std::int64_t{when.time.time_since_epoch().count()} : micros(when.delay);
+    });
+    p.many(column::bytes, sent, [&](const entry& e) { return has_error(e) ? bytes(of(e).error.type) : std::nullopt; });
+    p.many(column::bytes, sent, [&](const entry& e) { return has_error(e) ? bytes(of(e).error.message) : std::nullopt; });
+    p.many(column::bytes, sent, [&](const entry& e) { return of(e).output.empty() ? std::nullopt : bytes(of(e).output); });
+    p.one(column::int8, micros(keep));
+    return p;
+}
+
+} // namespace
+
+task<result<std::vector<claimed_job>>> jobs::claim(claim_request request) {
+    if (auto ok = store_limits::check(request); !ok) co_return std::unexpected(std::move(ok.error()));
+    auto run = [&](session& here) {
+        parameters p;
+        p.many(column::text, request.queues, [](const std::string& q) { return std::string_view(q); });
+        p.one(column::int4, request.limit).one(column::int8, micros(request.lease_for));
+        p.one(column::bytes, std::string_view(request.worker));
+        const pqxx::result rows = here.run(query::claim, p);
+        // The server answers in the order of its pages.
+        struct found {
+            std::size_t queue;
+            std::int64_t due;
+            claimed_job job;
+        };
+        std::vector<found> all;
+        all.reserve(compat::rows(rows));
+        for (std::size_t i = 0; i < compat::rows(rows); ++i) {
+            claimed_job job = read_claimed(rows, i);
+            const auto queue = std::ranges::find(request.queues, job.queue) - request.queues.begin();
+            all.push_back({static_cast<std::size_t>(queue),
+                           decode_integer(compat::cell(rows, i, 2).value_or("")).value_or(0), std::move(job)});
+        }
+        std::ranges::sort(all, {}, [](const found& f) {
+            return std::tuple(f.queue, -std::int64_t{f.job.priority}, f.due, f.job.id);
+        });
+        std::vector<claimed_job> jobs;
+        jobs.reserve(all.size());
+        for (found& each : all) jobs.push_back(std::move(each.job));
+        return jobs;
+    };
+    co_return co_await core_.call<std::vector<claimed_job>>(after_loss::unknown, run);
+}
+
+task<result<std::vector<write_answer>>> jobs::started(std::span<const job_lease* const> which) {
+    const lease_batch batch = make_batch(which, itself);
+    auto run = [&](session& here) {
+        std::vector<plain_answer> answers(which.size());
+        for (const std::size_t i : batch.never) answers[i].answer = write_answer::gone;
+        if (!batch.sent.empty()) {
+            parameters p = ids_and_tokens(batch.sent);
+            p.many(column::int4, std::vector<int>{}, [](int) { return std::int64_t{}; });
+            p.many(column::bytes, std::vector<int>{}, [](int) { return std::string_view(); });
+            fill(answers, batch, here.run(query::progress, p), [](plain_answer&, reader&) {});
+        }
+        for (const auto& [argument, first] : batch.twice) answers[argument] = answers[batch.sent[first].from];
+        return plain(answers);
+    };
+    co_return co_await core_.call<std::vector<write_answer>>(after_loss::again, run);
+}
+
+task<result<std::vector<write_answer>>> jobs::progress(std::span<const progress_report> which) {
+    const lease_batch batch = make_batch(which, [](const progress_report& r) -> const job_lease& { return *r.held; });
+    auto run = [&](session& here) {
+        std::vector<plain_answer> answers(which.size());
+        for (const std::size_t i : batch.never) answers[i].answer = write_answer::gone;
+        if (!batch.sent.empty()) {
+            using entry = lease_batch::entry;
+            std::vector<std::size_t> last; // of several reports on one job
+            for (const entry& each : batch.sent) last.push_back(each.from);
+            for (const auto& [argument, first] : batch.twice) last[first] = std::max(last[first], argument);
+            parameters p = ids_and_tokens(batch.sent);
+            p.many(column::int4, last, [&](std::size_t i) { return std::int64_t{which[i].percent}; });
+            p.many(column::bytes, last, [&](std::size_t i) { return std::string_view(which[i].note); });
+            fill(answers, batch, here.run(query::progress, p), [](plain_answer&, reader&) {});
+        }
+        for (const auto& [argument, first] : batch.twice) answers[argument] = answers[batch.sent[first].from];
+        return plain(answers);
+    };
+    co_return co_await core_.call<std::vector<write_answer>>(after_loss::again, run);
+}
+
+task<result<std::vector<beat>>> jobs::heartbeat(std::span<const job_lease* const> held, duration lease_for) {
+    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    const lease_batch batch = make_batch(held, itself);
+    auto run = [&](session& here) {
+        std::vector<beat> answers(held.size());
+        for (const std::size_t i : batch.never) answers[i].answer = write_answer::gone;
+        if (!batch.sent.empty()) {
+            parameters p = ids_and_tokens(batch.sent);
+            p.one(column::int8, micros(lease_for));
+            fill(answers, batch, here.run(query::heartbeat, p),
+                 [](beat& answer, reader& cells) { answer.cancel_requested = cells.flag(); });
+        }
+        for (const auto& [argument, first] : batch.twice) answers[argument] = answers[batch.sent[first].from];
+        return answers;
+    };
+    co_return co_await core_.call<std::vector<beat>>(after_loss::again, run);
+}
+
+task<result<std::vector<settled>>> jobs::settle(std::span<const settlement> which, unit_of_work* in) {
+    for (const settlement& each : which)
+        if (auto ok = store_limits::check_body("job's output", each.output, core_.how().max_payload); !ok)
+            co_return std::unexpected(std::move(ok.error()));
+    const lease_batch batch = make_batch(which, [](const settlement& s) -> const job_lease& { return *s.held; });
+    auto run = [&](session& here) {
+        std::vector<settled> answers(which.size());
+        lease_batch open;
+        if (here.retried()) answers = read_back(here, which, batch, open.sent);
+        else open.sent = batch.sent;
+        for (const std::size_t i : batch.never) answers[i].answer = write_answer::gone;
+        if (!open.sent.empty()) {
+            const parameters p = settlements(which, open.sent, core_.how().keep_succeeded);
+            fill(answers, open, here.run(query::settle, p),
+                 [](settled& answer, reader& cells) { answer.now = static_cast<job_state>(cells.integer()); });
+        }
+        for (const auto& [argument, first] : batch.twice) {
+            const settled& earlier = answers[batch.sent[first].from];
+            answers[argument] = {earlier.answer == write_answer::gone ? write_answer::gone : write_answer::stale, earlier.now};
+        }
+        return answers;
+    };
+    co_return co_await core_.call<std::vector<settled>>(after_loss::again, run, in);
+}
+
+} // namespace holdfast::postgres

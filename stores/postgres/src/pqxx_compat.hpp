@@ -1,0 +1,140 @@
+// The differences between libpqxx 6.4, 7.x and 8.x, all of them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <pqxx/pqxx>
+
+#ifndef PQXX_VERSION_MAJOR
+#define PQXX_VERSION_MAJOR 6
+#define PQXX_VERSION_MINOR 4
+#endif
+#define HOLDFAST_PQXX(major, minor)                                                                                    \
+    (PQXX_VERSION_MAJOR > (major) || (PQXX_VERSION_MAJOR == (major) && PQXX_VERSION_MINOR >= (minor)))
+
+namespace holdfast::postgres::compat {
+
+#if HOLDFAST_PQXX(7, 0)
+using connection = pqxx::connection;
+#else
+using connection = pqxx::connection_base; // what a transaction is made on
+#endif
+
+// A session that never opens itself again behind our back, and prints nothing.
+#if HOLDFAST_PQXX(7, 0)
+class session final : public pqxx::connection {
+public:
+    explicit session(const std::string& url) : pqxx::connection(url.c_str()) {
+#if HOLDFAST_PQXX(7, 10)
+        set_notice_handler([](pqxx::zview) noexcept {});
+#endif
+    }
+#if !HOLDFAST_PQXX(7, 10)
+private:
+    pqxx::quiet_errorhandler quiet_{*this};
+#endif
+};
+#else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+class session final : public pqxx::connection {
+public:
+    explicit session(const std::string& url) : pqxx::connection(url) { inhibit_reactivation(true); }
+
+private:
+    pqxx::quiet_errorhandler quiet_{*this};
+};
+#pragma GCC diagnostic pop
+#endif
+
+// Binary parameters; their types come from the statement.
+#if HOLDFAST_PQXX(7, 0)
+inline pqxx::params packed(const std::vector<std::string>& values) {
+    pqxx::params all;
+    all.reserve(values.size());
+    for (const std::string& value : values) {
+        const auto* bytes = reinterpret_cast<const std::byte*>(value.data());
+#if HOLDFAST_PQXX(7, 10)
+        all.append(pqxx::bytes_view(bytes, value.size()));
+#else
+        all.append(std::basic_string_view<std::byte>(bytes, value.size()));
+#endif
+    }
+    return all;
+}
+#endif
+
+inline pqxx::result run(pqxx::transaction_base& in, const std::string& sql, const std::vector<std::string>& values) {
+#if HOLDFAST_PQXX(7, 10)
+    return in.exec(sql, packed(values));
+#elif HOLDFAST_PQXX(7, 0)
+    return in.exec_params(sql, packed(values));
+#else
+    const std::vector<pqxx::binarystring> all(values.begin(), values.end());
+    return in.exec_params(sql, pqxx::prepare::make_dynamic_params(all));
+#endif
+}
+
+inline pqxx::result run_prepared(pqxx::transaction_base& in, const std::string& name,
+                                 const std::vector<std::string>& values) {
+#if HOLDFAST_PQXX(7, 10)
+    return in.exec(pqxx::prepped{name}, packed(values));
+#elif HOLDFAST_PQXX(7, 0)
+    return in.exec_prepared(name, packed(values));
+#else
+    const std::vector<pqxx::binarystring> all(values.begin(), values.end());
+    return in.exec_prepared(name, pqxx::prepare::make_dynamic_params(all));
+#endif
+}
+
+inline std::size_t rows(const pqxx::result& from) {
+    return static_cast<std::size_t>(from.size());
+}
+
+// Nothing for NULL. Valid as long as the result.
+inline std::optional<std::string_view> cell(const pqxx::result& from, std::size_t row, std::size_t column) {
+    const auto field = from[static_cast<pqxx::result::size_type>(row)][static_cast<int>(column)];
+    if (field.is_null()) return std::nullopt;
+    return std::string_view(field.c_str(), field.size());
+}
+
+struct fault {
+    enum class kind : unsigned char {
+        lost,        // the connection is gone; what was under way may have been done
+        in_doubt,    // the same, during a commit
+        rolled_back, // deadlock or serialization failure: nothing happened, again may help
+        refused,     // an error from the server; sqlstate says which
+        other,
+    } what = kind::other;
+    std::string sqlstate;
+    std::string message;
+};
+
+// Call inside a catch block.
+inline fault current_fault() {
+    const auto lost = [](std::string_view state) { return state.starts_with("08") || state.starts_with("57P0"); };
+    try {
+        throw;
+    } catch (const pqxx::in_doubt_error& e) {
+        return {fault::kind::in_doubt, {}, e.what()};
+    } catch (const pqxx::broken_connection& e) {
+        return {fault::kind::lost, {}, e.what()};
+    } catch (const pqxx::statement_completion_unknown& e) {
+        return {fault::kind::lost, {}, e.what()};
+    } catch (const pqxx::transaction_rollback& e) {
+        return {fault::kind::rolled_back, {}, e.what()};
+    } catch (const pqxx::sql_error& e) {
+        const std::string state(e.sqlstate());
+        return {lost(state) ? fault::kind::lost : fault::kind::refused, state, e.what()};
+    } catch (const std::exception& e) {
+        return {fault::kind::other, {}, e.what()};
+    } catch (...) {
+        return {fault::kind::other, {}, "something that is not a std::exception was thrown"};
+    }
+}
+
+} // namespace holdfast::postgres::compat

@@ -1,0 +1,197 @@
+#include "schema_sql.hpp"
+
+namespace holdfast::postgres {
+
+std::string_view upkeep_functions_sql() {
+    return R"sql(
+-- Ends the leases that have run out, then forgets what has been kept long enough.
+CREATE FUNCTION {ns}.recover(_limit integer, _keep bigint, _keep_notes bigint)
+RETURNS TABLE (requeued integer, failed integer, deleted integer, dead_letter integer) LANGUAGE plpgsql
+SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off AS $$
+DECLARE
+    _now bigint := {ns}.clock();
+    _dead uuid[];
+BEGIN
+    WITH changed AS (
+        UPDATE {ns}.jobs j SET
+            attempts = j.attempts - 1,
+            crash_count = j.crash_count + CASE WHEN j.may_restart AND NOT j.cancel_requested THEN 1 ELSE 0 END,
+            state = CASE WHEN j.cancel_requested THEN 7 WHEN NOT j.may_restart AND j.started THEN 5
+                WHEN j.crash_count + j.may_restart::integer > j.max_crashes THEN 6 ELSE 1 END,
+            ended = CASE WHEN j.cancel_requested OR NOT j.may_restart AND j.started
+                OR j.crash_count + j.may_restart::integer > j.max_crashes THEN _now END,
+            leased_until = NULL,
+            error_type = CASE WHEN NOT j.cancel_requested AND (NOT j.may_restart AND j.started
+                OR j.crash_count + j.may_restart::integer > j.max_crashes) THEN 'crash'::bytea ELSE j.error_type END,
+            error_message = CASE WHEN j.cancel_requested THEN j.error_message
+                WHEN NOT j.may_restart AND j.started THEN 'crash, restart not allowed'::bytea
+                WHEN j.crash_count + j.may_restart::integer > j.max_crashes THEN 'crashed too often'::bytea
+                ELSE j.error_message END
+        WHERE j.ctid = ANY (ARRAY(
+            SELECT s.ctid FROM {ns}.jobs s WHERE s.state = 2 AND s.leased_until <= _now
+            ORDER BY s.leased_until LIMIT _limit FOR UPDATE SKIP LOCKED))
+        RETURNING j.id, j.token, j.state, j.generation, j.attempts, j.claimed_at, j.worker, j.has_children,
+            j.error_type, j.error_message),
+    written AS (
+        INSERT INTO {ns}.attempts (job, token, started, ended, generation, number, outcome, worker, error_type,
+            error_message)
+        SELECT c.id, c.token, c.claimed_at, _now, c.generation, c.attempts + 1, 'crashed', c.worker,
+            CASE WHEN c.state IN (5, 6) THEN c.error_type END, CASE WHEN c.state IN (5, 6) THEN c.error_message END
+        FROM changed c)
+    SELECT count(*) FILTER (WHERE c.state = 1), count(*) FILTER (WHERE c.state = 5), count(*) FILTER (WHERE c.state = 7),
+        count(*) FILTER (WHERE c.state = 6), array_agg(c.id) FILTER (WHERE c.has_children AND c.state > 4)
+    INTO requeued, failed, deleted, dead_letter, _dead FROM changed c;
+    IF cardinality(_dead) > 0 THEN PERFORM {ns}.parents_ended(NULL, _dead, _now); END IF;
+    RETURN NEXT;
+    PERFORM {ns}.sweep(_keep, _keep_notes, _now);
+END $$;
+
+-- Deletes these jobs and their history, and notes that they existed.
+CREATE FUNCTION {ns}.forget(_id uuid[], _now bigint) RETURNS integer LANGUAGE plpgsql
+SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off AS $$
+DECLARE
+    _count integer;
+BEGIN
+    DELETE FROM {ns}.attempts a WHERE a.job = ANY (_id);
+    WITH gone AS (DELETE FROM {ns}.jobs j WHERE j.id = ANY (_id) RETURNING j.id)
+    INSERT INTO {ns}.forgotten_jobs (id, forgotten) SELECT g.id, _now FROM gone g
+    ON CONFLICT (id) DO UPDATE SET forgotten = excluded.forgotten;
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    RETURN _count;
+END $$;
+
+-- A little of everything that is past its time, so that each call stays short.
+CREATE FUNCTION {ns}.sweep(_keep bigint, _keep_notes bigint, _now bigint) RETURNS void LANGUAGE plpgsql
+SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    _old uuid[];
+BEGIN
+    SELECT array_agg(s.id) INTO _old FROM (
+        (SELECT j.id FROM {ns}.jobs j WHERE j.state = 4 AND j.ended <= _now - _keep AND j.keep_for IS NULL
+        ORDER BY j.ended LIMIT 1000 FOR UPDATE SKIP LOCKED)
+        UNION ALL
+        (SELECT j.id FROM {ns}.jobs j WHERE j.state = 4 AND j.keep_for IS NOT NULL AND j.ended + j.keep_for <= _now
+        ORDER BY j.ended + j.keep_for LIMIT 1000 FOR UPDATE SKIP LOCKED)) s;
+    IF cardinality(_old) > 0 THEN PERFORM {ns}.forget(_old, _now); END IF;
+    DELETE FROM {ns}.forgotten_jobs f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.forgotten_jobs o
+        WHERE o.forgotten <= _now - _keep_notes ORDER BY o.forgotten LIMIT 1000 FOR UPDATE SKIP LOCKED));
+    DELETE FROM {ns}.idempotency f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.idempotency o
+        WHERE o.until <= _now ORDER BY o.until LIMIT 1000 FOR UPDATE SKIP LOCKED));
+    DELETE FROM {ns}.claims f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.claims o
+        WHERE o.until <= _now ORDER BY o.until LIMIT 1000 FOR UPDATE SKIP LOCKED));
+    DELETE FROM {ns}.locks f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.locks o
+        WHERE o.until <= _now ORDER BY o.until LIMIT 1000 FOR UPDATE SKIP LOCKED));
+    DELETE FROM {ns}.inbox f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.inbox o
+        WHERE o.until <= _now ORDER BY o.until LIMIT 1000 FOR UPDATE SKIP LOCKED));
+END $$;
+
+CREATE FUNCTION {ns}.purge(_state smallint, _older bigint, _limit integer) RETURNS integer LANGUAGE plpgsql
+SET search_path = pg_catalog SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    _now bigint := {ns}.clock();
+BEGIN
+    RETURN {ns}.forget(ARRAY(SELECT j.id FROM {ns}.jobs j
+        WHERE j.state = _state AND j.state >= 4 AND j.ended <= _now - _older
+        ORDER BY j.ended LIMIT _limit FOR UPDATE SKIP LOCKED), _now);
+END $$;
+
+-- Answers as cancel_answer, one for each.
+CREATE FUNCTION {ns}.cancel(_id uuid[]) RETURNS TABLE (place integer, answer smallint) LANGUAGE plpgsql
+SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off AS $$
+DECLARE
+    _now bigint := {ns}.clock();
+    _gone integer[];
+    _asked integer[];
+    _dead uuid[];
+BEGIN
+    WITH changed AS (
+        UPDATE {ns}.jobs j SET cancel_requested = true, state = CASE WHEN j.state = 2 THEN 2 ELSE 7 END,
+            ended = CASE WHEN j.state = 2 THEN j.ended ELSE _now END
+        FROM unnest(_id) WITH ORDINALITY AS r(id, place)
+        WHERE j.id = r.id AND j.state < 4 RETURNING r.place::integer, j.id, j.state, j.has_children)
+    SELECT array_agg(c.place) FILTER (WHERE c.state = 7), array_agg(c.place) FILTER (WHERE c.state = 2),
+        array_agg(c.id) FILTER (WHERE c.has_children AND c.state = 7)
+    INTO _gone, _asked, _dead FROM changed c;
+    IF cardinality(_dead) > 0 THEN PERFORM {ns}.parents_ended(NULL, _dead, _now); END IF;
+    RETURN QUERY SELECT r.place::integer, CASE
+            WHEN r.place = ANY (_gone) THEN 0 WHEN r.place = ANY (_asked) THEN 1
+            WHEN EXISTS (SELECT FROM {ns}.jobs j WHERE j.id = r.id) THEN 3 ELSE 2 END::smallint
+        FROM unnest(_id) WITH ORDINALITY AS r(id, place);
+END $$;
+
+-- A job whose unique key another one has now stays as it is, and so does a child of a requeued one.
+CREATE FUNCTION {ns}.requeue(_id uuid[]) RETURNS integer LANGUAGE plpgsql
+SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off AS $$
+DECLARE
+    _now bigint := {ns}.clock();
+    _each uuid;
+    _again uuid[];
+    _count integer;
+BEGIN
+    WITH changed AS (
+        UPDATE {ns}.jobs j SET generation = j.generation + 1, attempts = 0, crash_count = 0, cancel_requested = false,
+            cancelled_by_parent = false, waits = false, ended = NULL, due = _now, state = 1
+        WHERE j.id = ANY (_id) AND j.state > 4 AND j.unique_key IS NULL RETURNING j.id)
+    SELECT coalesce(array_agg(c.id), '{}') INTO _again FROM changed c;
+    FOR _each IN SELECT j.id FROM {ns}.jobs j WHERE j.id = ANY (_id) AND j.state > 4 AND j.unique_key IS NOT NULL LOOP
+        BEGIN
+            UPDATE {ns}.jobs j SET generation = j.generation + 1, attempts = 0, crash_count = 0,
+                cancel_requested = false, cancelled_by_parent = false, waits = false, ended = NULL, due = _now, state = 1
+            WHERE j.id = _each AND j.state > 4;
+            IF FOUND THEN _again := _again || _each; END IF;
+        EXCEPTION WHEN unique_violation THEN NULL;
+        END;
+    END LOOP;
+    _count := cardinality(_again);
+    WHILE cardinality(_again) > 0 LOOP
+        SELECT array_agg(c.id) INTO _id FROM {ns}.jobs c
+        WHERE c.parent = ANY (_again) AND c.parent IS NOT NULL AND c.cancelled_by_parent AND c.state = 7;
+        _again := '{}';
+        CONTINUE WHEN _id IS NULL;
+        FOREACH _each IN ARRAY _id LOOP
+            BEGIN
+                UPDATE {ns}.jobs j SET cancelled_by_parent = false, waits = true, ended = NULL, state = 0
+                WHERE j.id = _each AND j.cancelled_by_parent AND j.state = 7;
+                IF FOUND THEN _again := _again || _each; END IF;
+            EXCEPTION WHEN unique_violation THEN NULL;
+            END;
+        END LOOP;
+    END LOOP;
+    RETURN _count;
+END $$;
+
+-- Microseconds until something may be claimed; nothing when nothing is waiting.
+CREATE FUNCTION {ns}.next_due(_queues text[]) RETURNS bigint LANGUAGE plpgsql
+SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_sort = off AS $$
+DECLARE
+    _now bigint := {ns}.clock();
+    _first bigint;
+    _due bigint;
+    _q text;
+    _p bigint;
+BEGIN
+    FOREACH _q IN ARRAY _queues LOOP
+        CONTINUE WHEN EXISTS (SELECT FROM {ns}.queues s WHERE s.name = _q AND s.paused);
+        _p := 2147483648;
+        LOOP
+            SELECT j.priority, j.due INTO _p, _due FROM {ns}.jobs j
+            WHERE j.queue = _q AND j.state IN (0, 1, 3) AND NOT j.waits AND j.priority < _p
+            ORDER BY j.queue, j.priority DESC, j.due LIMIT 1;
+            EXIT WHEN NOT FOUND;
+            IF _due <= _now THEN RETURN 0; END IF;
+            _first := least(_first, _due);
+        END LOOP;
+    END LOOP;
+    RETURN _first - _now;
+END $$;
+)sql";
+}
+
+} // namespace holdfast::postgres

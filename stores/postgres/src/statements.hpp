@@ -1,0 +1,66 @@
+// Every statement that the store sends, by name, with its namespace in place. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "connection.hpp"
+
+namespace holdfast::postgres {
+
+enum class query : std::size_t {
+    now,
+    end_backend,
+    enqueue_plain_one,
+    enqueue,
+    find_jobs,
+    claim,
+    settle,
+    settled_already,
+    heartbeat,
+    progress,
+    recover,
+    next_due,
+    cancel,
+    requeue,
+    purge,
+    pause,
+    queues,
+    get,
+    counts,
+    lock_acquire,
+    lock_renew,
+    lock_release,
+    try_claim,
+    idempotency_begin,
+    idempotency_complete,
+    idempotency_abandon,
+    idempotency_renew,
+    outbox_append,
+    outbox_lease,
+    outbox_delivered,
+    outbox_failed,
+    outbox_aside,
+    outbox_send_again,
+    outbox_discard,
+    outbox_unsent,
+    inbox_receive,
+    count
+};
+
+class statements {
+public:
+    explicit statements(std::string_view name);
+    const statement& operator[](query q) const noexcept { return all_[static_cast<std::size_t>(q)]; }
+
+private:
+    void set(query q, std::string_view name, std::string_view sql);
+    std::string namespace_;
+    std::array<statement, static_cast<std::size_t>(query::count)> all_;
+};
+
+// The columns of a job as read_job() in rows.hpp wants them, from the alias j.
+extern const std::string_view job_columns;
+
+} // namespace holdfast::postgres

@@ -1,0 +1,114 @@
+// Statement parameters in PostgreSQL's binary form, and reading the text of its answers. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <holdfast/duration.hpp>
+#include <holdfast/identifier.hpp>
+#include <holdfast/lease.hpp>
+#include <holdfast/payload.hpp>
+
+namespace holdfast::postgres {
+
+// The server's numbers for the types that are sent.
+enum class column : std::uint32_t { boolean = 16, bytes = 17, int8 = 20, int2 = 21, int4 = 23, text = 25, uuid = 2950 };
+
+inline std::int64_t micros(duration d) noexcept {
+    return std::chrono::duration_cast<std::chrono::microseconds>(d).count();
+}
+
+namespace detail {
+
+template <class Number>
+void put_number(std::string& out, Number value) {
+    using bits = std::make_unsigned_t<Number>;
+    for (int shift = static_cast<int>(sizeof value) * 8 - 8; shift >= 0; shift -= 8)
+        out += static_cast<char>(static_cast<bits>(value) >> shift);
+}
+
+inline void put_value(std::string& out, column as, std::int64_t value) {
+    switch (as) {
+    case column::boolean: out += static_cast<char>(value != 0); return;
+    case column::int2: return put_number(out, static_cast<std::int16_t>(value));
+    case column::int4: return put_number(out, static_cast<std::int32_t>(value));
+    default: return put_number(out, value);
+    }
+}
+inline void put_value(std::string& out, column, std::string_view value) {
+    out += value;
+}
+inline void put_value(std::string& out, column, const identifier& value) {
+    out.append(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
+}
+
+// Gives false for NULL.
+template <class Value>
+bool put_element(std::string& out, column as, const Value& value) {
+    const std::size_t at = out.size();
+    put_number(out, std::int32_t{0});
+    put_value(out, as, value);
+    std::string length;
+    put_number(length, static_cast<std::int32_t>(out.size() - at - 4));
+    out.replace(at, 4, length);
+    return true;
+}
+template <class Value>
+bool put_element(std::string& out, column as, const std::optional<Value>& value) {
+    if (value) return put_element(out, as, *value);
+    put_number(out, std::int32_t{-1});
+    return false;
+}
+
+} // namespace detail
+
+// In the order of $1, $2, …
+class parameters {
+public:
+    template <class Value>
+    parameters& one(column as, const Value& value) {
+        detail::put_value(values_.emplace_back(), as, value);
+        return *this;
+    }
+    // An array: pick(element) gives each value, an optional one for what may be NULL.
+    template <class Range, class Pick>
+    parameters& many(column as, const Range& range, Pick pick) {
+        std::string& out = values_.emplace_back();
+        const bool empty = std::begin(range) == std::end(range);
+        detail::put_number(out, std::int32_t{empty ? 0 : 1});
+        detail::put_number(out, std::int32_t{0}); // whether there are NULLs; filled in below
+        detail::put_number(out, static_cast<std::uint32_t>(as));
+        if (empty) return *this;
+        detail::put_number(out, static_cast<std::int32_t>(std::size(range)));
+        detail::put_number(out, std::int32_t{1});
+        bool whole = true;
+        for (const auto& each : range) whole &= detail::put_element(out, as, pick(each));
+        if (!whole) out[7] = 1;
+        return *this;
+    }
+
+    const std::vector<std::string>& values() const noexcept { return values_; }
+
+private:
+    std::vector<std::string> values_;
+};
+
+// Pairs as length and bytes, one after the other. Nothing for none.
+std::string encode_headers(const headers& all);
+headers decode_headers(std::string_view bytes);
+
+// "\x0a1b…" as the server writes bytea; nothing for any other text.
+std::optional<std::string> decode_bytes(std::string_view text);
+// "01234567-89ab-…"
+std::optional<identifier> decode_uuid(std::string_view text);
+std::optional<std::int64_t> decode_integer(std::string_view text);
+
+inline store_time to_store_time(std::int64_t since_1970) noexcept {
+    return store_time{std::chrono::microseconds{since_1970}};
+}
+
+} // namespace holdfast::postgres

@@ -1,0 +1,180 @@
+// The calls that every job goes through.
+#include <algorithm>
+#include <limits>
+
+#include "job_calls.hpp"
+#include "job_records.hpp"
+
+namespace holdfast::sqlite {
+
+namespace {
+
+job_machine::parent_is parent_of(session& s, const new_job& job) {
+    using job_machine::parent_is;
+    if (!job.parent) return parent_is::none;
+    auto row = s.run(query::job_parent, *job.parent);
+    if (!row.step()) return parent_is::none; // not known: it may have succeeded and been forgotten
+    const auto state = static_cast<job_state>(row.value<int>());
+    row.finish();
+    if (!is_final(state)) return parent_is::open;
+    return state == job_state::succeeded ? parent_is::succeeded : parent_is::dead;
+}
+
+std::optional<identifier> already_there(session& s, const new_job& job) {
+    if (s.any(s.run(query::job_id_known, job.id))) return job.id;
+    if (s.any(s.run(query::job_tombstone, job.id, s.now()))) return job.id;
+    if (!job.unique_key) return std::nullopt;
+    auto holder = s.run(query::job_by_key, job.what.type, bytes{*job.unique_key});
+    if (!holder.step()) return std::nullopt;
+    return holder.value<identifier>();
+}
+
+void insert(session& s, const new_job& job) {
+    const job_machine::record r = job_machine::make(job, s.now(), parent_of(s, job));
+    const payload& what = job.what;
+    const bool large = what.body.size() > inline_body;
+    const std::string extra = encode(job.extra);
+    std::optional<std::int64_t> keep;
+    if (job.keep_for) keep = std::chrono::duration_cast<std::chrono::microseconds>(*job.keep_for).count();
+    std::optional<bytes> key;
+    if (job.unique_key) key = bytes{*job.unique_key};
+    s.exec(query::job_insert, job.id, job.queue, job.priority, static_cast<int>(r.job.state), r.job.due_at,
+           job.max_attempts, job.max_crashes, job.may_restart, r.waits_for_parent, r.cancelled_by_parent, large, keep,
+           r.job.created, r.job.ended, key, job.parent, what.type, what.version, what.content_type, bytes{extra},
+           bytes{large ? std::string_view() : what.body});
+    if (large) s.exec(query::job_body_insert, bytes{what.body});
+}
+
+} // namespace
+
+std::vector<enqueued> enqueue(session& s, const std::vector<new_job>& jobs) {
+    std::vector<enqueued> answers;
+    answers.reserve(jobs.size());
+    const std::string* noted = nullptr;
+    for (const new_job& job : jobs) {
+        if (const auto there = already_there(s, job)) {
+            answers.push_back({*there, false});
+            continue;
+        }
+        if (noted == nullptr || *noted != job.queue) s.exec(query::queue_note, job.queue);
+        noted = &job.queue;
+        insert(s, job);
+        answers.push_back({job.id, true});
+    }
+    return answers;
+}
+
+namespace {
+
+// Priority by priority: an index cannot be sorted by priority and be cut off by due time at once.
+void claim_from(session& s, const std::string& queue, const claim_request& request, std::uint64_t& token,
+                std::vector<claimed_job>& taken) {
+    if (s.any(s.run(query::queue_paused, queue))) return;
+    const auto limit = static_cast<std::size_t>(request.limit);
+    std::vector<std::int64_t> rows;
+    for (std::int64_t below = std::numeric_limits<std::int64_t>::max(); taken.size() < limit;) {
+        auto level = s.run(query::job_next_priority, queue, below);
+        if (!level.step()) return;
+        level.read(below);
+        rows.clear();
+        auto due = s.run(query::job_due, queue, below, s.now(), static_cast<std::int64_t>(limit - taken.size()));
+        while (due.step()) {
+            if (token == 0) token = s.next_token();
+            claimed_job job{job_lease("", token), {}, {}, queue, static_cast<int>(below), 1, 1, 0, 1, true, false, {}};
+            std::string extra;
+            due.read(rows.emplace_back(), job.id, job.attempt, job.max_attempts, job.crash_count, job.generation,
+                     job.may_restart, job.cancel_requested, job.what.type, job.what.version, job.what.content_type,
+                     extra, job.what.body);
+            ++job.attempt;
+            job.extra = decode_headers(extra);
+            job.lease = job_lease(to_text(job.id), token);
+            taken.push_back(std::move(job));
+        }
+        const store_time until = after(s.now(), request.lease_for);
+        for (const std::int64_t row : rows) s.exec(query::job_take, row, token, request.worker, s.now(), until);
+    }
+}
+
+} // namespace
+
+std::vector<claimed_job> claim(session& s, const claim_request& request) {
+    std::vector<claimed_job> taken;
+    std::uint64_t token = 0; // one for all of the batch: it has to grow per job, not to differ between jobs
+    for (const std::string& queue : request.queues) claim_from(s, queue, request, token, taken);
+    return taken;
+}
+
+namespace {
+
+// Nothing: no id that this store can have given out.
+std::optional<identifier> subject_of(const job_lease* held) {
+    if (held == nullptr) throw failed({errc::invalid_argument, "sqlite: a lease is missing", {}});
+    return parse_identifier(held->subject());
+}
+
+write_answer why_not(session& s, const identifier& id) {
+    return s.any(s.run(query::job_id_known, id)) ? write_answer::stale : write_answer::gone;
+}
+
+} // namespace
+
+std::vector<write_answer> note_started(session& s, std::span<const job_lease* const> which) {
+    std::vector<write_answer> answers;
+    for (const job_lease* held : which) {
+        const auto id = subject_of(held);
+        if (!id) answers.push_back(write_answer::gone);
+        else if (s.exec(query::job_started, *id, held->token()) > 0) answers.push_back(write_answer::done);
+        else answers.push_back(why_not(s, *id));
+    }
+    return answers;
+}
+
+std::vector<write_answer> note_progress(session& s, std::span<const progress_report> which) {
+    std::vector<write_answer> answers;
+    for (const progress_report& p : which) {
+        const auto id = subject_of(p.held);
+        if (!id) answers.push_back(write_answer::gone);
+        else if (s.exec(query::job_progress, *id, p.held->token(), p.percent, p.note) > 0)
+            answers.push_back(write_answer::done);
+        else answers.push_back(why_not(s, *id));
+    }
+    return answers;
+}
+
+std::vector<beat> heartbeat(session& s, std::span<const job_lease* const> held, duration lease_for) {
+    std::vector<beat> answers;
+    const store_time until = after(s.now(), lease_for);
+    for (const job_lease* each : held) {
+        const auto id = subject_of(each);
+        if (!id) {
+            answers.push_back({write_answer::gone, false});
+            continue;
+        }
+        auto row = s.run(query::job_heartbeat, *id, each->token(), until);
+        if (!row.step()) {
+            answers.push_back({why_not(s, *id), false});
+            continue;
+        }
+        answers.push_back({write_answer::done, row.value<bool>()});
+        row.finish();
+    }
+    return answers;
+}
+
+std::vector<settled> settle(session& s, std::span<const settlement> which) {
+    std::vector<settled> answers;
+    answers.reserve(which.size());
+    for (const settlement& each : which) {
+        const auto id = subject_of(each.held);
+        auto job = id ? find_job(s, *id) : std::nullopt;
+        if (!job) {
+            answers.push_back({write_answer::gone, job_state::succeeded});
+            continue;
+        }
+        answers.push_back(job_machine::settle(job->r, each.held->token(), each, s.now()));
+        if (answers.back().answer == write_answer::done) store_transition(s, *job, each.output);
+    }
+    return answers;
+}
+
+} // namespace holdfast::sqlite

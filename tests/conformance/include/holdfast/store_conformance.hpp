@@ -1,0 +1,44 @@
+// Proves that a store keeps its contract: per facet and topic, capability-driven. `holdfast verify` is a thin command
+// around this; a test program of a store's own can run it as well.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <holdfast/conformance.hpp>
+#include <holdfast/runtime.hpp>
+#include <holdfast/store.hpp>
+
+namespace holdfast::conformance {
+
+// The message of a case that was skipped because its facet is absent.
+inline constexpr const char* not_offered = "not offered";
+
+// Where stores come from. The kit calls prepare() on each, and destroy() on the fresh ones at their end.
+struct store_bed {
+    // An empty store, with a namespace of its own.
+    std::function<std::unique_ptr<store>()> fresh;
+    // One more instance on the data of the latest fresh one, as another process would have it. Empty when the data goes
+    // with the instance. Two are open at the same time only when the store's capabilities say that it is shared.
+    std::function<std::unique_ptr<store>()> again;
+    // What the stores were given. On virtual time if the store's clock follows it, else on real time. Not stopped.
+    runtime* on = nullptr;
+};
+
+struct store_options {
+    std::string filter; // as in options
+
+    // How often a race of a hundred is run, where one outcome in many shows.
+    int rounds = 20;
+};
+
+// Every case there is, in the order in which they run. The groups are the facets, "store" and "units".
+std::vector<case_info> store_cases();
+
+// Runs the cases that the filter chooses, each on a fresh store, and reports each as it ends, on the calling thread,
+// which must not be one of the runtime's. A store that hangs ends the process as a runtime does.
+summary run_store_suite(const store_bed& bed, const store_options& how,
+                        const std::function<void(const case_result&)>& report);
+
+} // namespace holdfast::conformance
