@@ -37,14 +37,18 @@ function(holdfast_add_library name)
     install(EXPORT holdfast-${name} NAMESPACE holdfast:: DESTINATION "${HOLDFAST_INSTALL_CMAKE_DIR}")
 endfunction()
 
-# holdfast_ship_plugin(<target>)
+# holdfast_ship_plugin(<target> [SKIP_VERIFY])
 #
-# Makes a plugin from holdfast_add_plugin part of the product: it is built into the plugin folder, installed, and listed
-# in the global property HOLDFAST_SHIPPED_PLUGINS. The target holdfast_plugins builds all of them.
+# Makes a plugin from holdfast_add_plugin part of the product: it is built into the plugin folder, installed, and, unless
+# it needs a server or settings to be verified, listed in the global property HOLDFAST_SHIPPED_PLUGINS. The target
+# holdfast_plugins builds all of them.
 add_custom_target(holdfast_plugins)
 function(holdfast_ship_plugin target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SKIP_VERIFY" "" "")
     set_target_properties(${target} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${HOLDFAST_PLUGIN_DIR}")
-    set_property(GLOBAL APPEND PROPERTY HOLDFAST_SHIPPED_PLUGINS ${target})
+    if(NOT arg_SKIP_VERIFY)
+        set_property(GLOBAL APPEND PROPERTY HOLDFAST_SHIPPED_PLUGINS ${target})
+    endif()
     add_dependencies(holdfast_plugins ${target})
     install(TARGETS ${target} DESTINATION "${HOLDFAST_INSTALL_PLUGIN_DIR}")
 endfunction()

@@ -1,5 +1,22 @@
 #include "allocations.hpp"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HOLDFAST_CLI_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HOLDFAST_CLI_SANITIZED
+#endif
+
+#if defined(HOLDFAST_CLI_SANITIZED)
+
+std::function<std::size_t()> holdfast::cli::allocation_counter() {
+    return {};
+}
+
+#else
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -10,8 +27,8 @@ constinit std::atomic<std::size_t> count = 0;
 
 } // namespace
 
-std::size_t holdfast::cli::allocations() noexcept {
-    return count.load(std::memory_order_relaxed);
+std::function<std::size_t()> holdfast::cli::allocation_counter() {
+    return [] { return count.load(std::memory_order_relaxed); };
 }
 
 // All other forms but the aligned ones end up in these.
@@ -28,3 +45,5 @@ void operator delete(void* memory) noexcept {
 void operator delete(void* memory, std::size_t) noexcept {
     std::free(memory);
 }
+
+#endif

@@ -138,6 +138,10 @@ result<plugin_instance<runtime>> create_runtime(const loaded_plugin& from, setti
     return create<runtime>(from, plugin_kind::runtime, std::move(with), log, nullptr);
 }
 
+result<plugin_instance<store>> create_store(const loaded_plugin& from, settings with, logger& log, runtime& on) {
+    return create<store>(from, plugin_kind::store, std::move(with), log, &on);
+}
+
 result<plugin_instance<application>> create_application(const loaded_plugin& from, settings with, logger& log,
                                                         runtime& on) {
     return create<application>(from, plugin_kind::application, std::move(with), log, &on);

@@ -244,8 +244,8 @@ TEST_CASE("holdfast verify refuses what it cannot verify") {
     };
     const std::string application = fixture("good_application").string();
     CHECK(error_of({application}) == "1 error: " + application +
-                                         ": found the application plugin \"desk\"; only runtime plugins can be "
-                                         "verified\n");
+                                         ": found the application plugin \"desk\"; only runtime and store "
+                                         "plugins can be verified\n");
     const std::string failing = fixture("throws_exception").string();
     CHECK(error_of({failing}) == "1 error: " + failing + ": could not start: the moon is in the wrong phase\n");
     const std::string good = fixture("good_runtime").string();
@@ -254,6 +254,21 @@ TEST_CASE("holdfast verify refuses what it cannot verify") {
           "1 error: --option threds=1: the plugin has no key \"threds\"; did you mean \"threads\"?\n");
     CHECK(error_of({good, "--seed", "x"}) == "2 error: --seed x: expected a whole number\n");
     CHECK(error_of({good, "--filter", "no such case"}) == "1 error: no case matches --filter no such case\n");
+}
+
+TEST_CASE("holdfast verify proves a good store, and says what it offers, survives and loses") {
+    const std::string memory = HOLDFAST_BUILD_PLUGIN_DIR "/store_memory.so";
+    const auto done = run_holdfast({"verify", memory, "--filter", "locks/"});
+    INFO(done.out << done.err);
+    CHECK(done.code == 0);
+    CHECK_THAT(done.out, ContainsSubstring("\nlocks "));
+    CHECK_THAT(done.out, ContainsSubstring(" conforms: jobs, idempotency, locks, outbox. Survives: nothing. Loses: "
+                                           "everything, when the process ends.\n"));
+    const auto list = run_holdfast({"verify", memory, "--list", "--filter", "outbox/1 "});
+    CHECK(list.out == "outbox/1 a message comes back as it was appended, until it is delivered\n");
+    const auto wrong = run_holdfast({"verify", memory, "--option", "flie=x"});
+    CHECK(wrong.code == 1);
+    CHECK(wrong.err == "error: --option flie=x: the plugin has no key \"flie\"\n");
 }
 
 TEST_CASE("holdfast verify proves a good runtime") {

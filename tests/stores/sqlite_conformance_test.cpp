@@ -20,12 +20,11 @@ conformance::summary run_kit(test::sqlite::text_settings with) {
         settings.emplace_back("namespace", "hf_" + std::to_string(number));
         return test::sqlite::open(on, settings);
     };
-    const conformance::store_bed bed{
-        [&] {
-            ++number;
-            return open();
-        },
-        open, &on};
+    const conformance::store_bed bed{[&] {
+                                         ++number;
+                                         return open();
+                                     },
+                                     open, &on};
     return conformance::run_store_suite(bed, {}, [](const conformance::case_result& ended) {
         INFO(ended.title() << ": " << ended.message);
         CHECK(ended.state != conformance::case_result::failed);

@@ -32,7 +32,7 @@ inline const plugin_descriptor& descriptor() {
 }
 
 struct context final : plugin_context {
-    context(runtime& runs, const text_settings& with) : on(runs) {
+    context(holdfast::runtime& runs, const text_settings& with) : on(runs) {
         for (const auto& [key, value] : with) keys.set(key, value, "desk.toml:3");
     }
     holdfast::settings& settings() noexcept override { return keys; }
@@ -127,7 +127,8 @@ public:
         std::string first;
         char* why = nullptr;
         const auto keep = [](void* into, int, char** values, char**) {
-            if (static_cast<std::string*>(into)->empty() && values[0] != nullptr) *static_cast<std::string*>(into) = values[0];
+            if (static_cast<std::string*>(into)->empty() && values[0] != nullptr)
+                *static_cast<std::string*>(into) = values[0];
             return 0;
         };
         if (sqlite3_exec(db_, sql.c_str(), keep, &first, &why) == SQLITE_OK) return first;

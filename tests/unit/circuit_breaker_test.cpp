@@ -114,14 +114,24 @@ TEST_CASE("the first probe that fails opens the circuit, the others no longer ma
     CHECK(x.enter(a));
     CHECK(x.enter(b));
     CHECK(x.enter(c));
-    x.record(a, verdict::success);
-    x.record(b, verdict::failure);
+    x.record(a, verdict::failure);
     CHECK(x.state() == circuit_state::open);
-    x.record(c, verdict::failure);
+    x.record(b, verdict::failure);
+    x.record(c, verdict::success);
+    CHECK(x.state() == circuit_state::open);
     CHECK(x.story() == "open 5s, half-open, open 5s");
+}
+
+TEST_CASE("successes of an earlier round of probes do not count") {
+    lab x(consecutive(1, 3));
+    x.fail(1);
     x.now += 5s;
     CHECK(x.call(verdict::success));
-    CHECK(x.state() == circuit_state::half_open); // the success of the earlier round does not count
+    CHECK(x.call(verdict::success));
+    CHECK(x.call(verdict::failure));
+    x.now += 5s;
+    CHECK(x.call(verdict::success));
+    CHECK(x.state() == circuit_state::half_open);
 }
 
 TEST_CASE("a probe whose outcome is ignored gives its permit back") {
@@ -284,12 +294,15 @@ TEST_CASE("a lower threshold, after a change of settings, holds from the next fa
 
 TEST_CASE("an observer may call back into the breaker, and still sees each transition once and in order") {
     lab x(consecutive(1));
+    int depth = 0;
     x.also = [&](const circuit_breaker::transition& t) {
+        CHECK(++depth == 1); // never told of one inside the telling of another
         if (t.to == circuit_state::open) x.breaker.isolate(x.now);
         if (t.to == circuit_state::isolated) {
             CHECK_FALSE(x.call(verdict::success));
             x.breaker.close(x.now);
         }
+        --depth;
     };
     x.fail(1);
     CHECK(x.state() == circuit_state::closed);

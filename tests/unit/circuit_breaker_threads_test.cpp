@@ -89,6 +89,7 @@ TEST_CASE("transitions are told once, in order, one at a time, whatever the thre
     circuit_breaker b([&](const circuit_breaker::transition& t) {
         if (telling.exchange(true)) overlapped = true;
         told.push_back(t);
+        std::this_thread::yield(); // room for another thread to come in between
         telling = false;
     });
     const breaker_settings s = with(2, 2);

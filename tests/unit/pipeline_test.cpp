@@ -205,6 +205,36 @@ TEST_CASE("a stop during the wait between attempts returns at once and leaves no
     sync_wait(on.on, scope.join());
 }
 
+namespace {
+
+bool any_value(const failure& f) {
+    return f.is_value();
+}
+task<int> seven() {
+    co_return 7;
+}
+task<void> run_and_keep(policies& p, std::stop_token stop, std::optional<outcome<int>>& to) {
+    auto call = p.try_execute("p", seven, std::move(stop));
+    to.emplace(co_await std::move(call));
+}
+
+} // namespace
+
+TEST_CASE("a value that was to be tried again is not the answer of a call that was cancelled meanwhile") {
+    bench on;
+    CHECK(on.made.catalog().add({.name = "p", .retry = {.delay = 1s}, .rules = {retry_when(any_value)}}));
+    std::stop_source stop;
+    std::optional<outcome<int>> ended;
+    task_scope scope;
+    scope.spawn(run_and_keep(on.policies(), stop.get_token(), ended));
+    stop.request_stop();
+    on.on.run_ready();
+    REQUIRE(ended);
+    CHECK(ended->stop_reason() == stop_reason::cancelled);
+    CHECK_FALSE(ended->has_value());
+    sync_wait(on.on, scope.join());
+}
+
 TEST_CASE("a stopping runtime ends the waits between attempts") {
     bench on(twice);
     int calls = 0;

@@ -72,6 +72,8 @@ struct new_job {
 struct enqueued {
     identifier id;       // of the job that there is now
     bool created = true; // false: it was there already, by id or by unique key
+
+    friend bool operator==(const enqueued&, const enqueued&) = default;
 };
 
 struct claim_request {
@@ -127,6 +129,8 @@ struct settlement {
 struct settled {
     write_answer answer = write_answer::done;
     job_state now = job_state::succeeded; // when done
+
+    friend bool operator==(const settled&, const settled&) = default;
 };
 
 struct progress_report {

@@ -69,9 +69,11 @@ inline result<void> check(const new_job& job, std::size_t max_payload) {
     if (job.unique_key)
         if (auto ok = check_key("unique key", *job.unique_key); !ok) return ok;
     if (job.max_attempts < 1 || job.max_attempts > 100)
-        return fail(errc::invalid_argument, "max_attempts is " + std::to_string(job.max_attempts) + ", it may be 1 to 100");
+        return fail(errc::invalid_argument,
+                    "max_attempts is " + std::to_string(job.max_attempts) + ", it may be 1 to 100");
     if (job.max_crashes < 0)
-        return fail(errc::invalid_argument, "max_crashes is " + std::to_string(job.max_crashes) + ", it may not be negative");
+        return fail(errc::invalid_argument,
+                    "max_crashes is " + std::to_string(job.max_crashes) + ", it may not be negative");
     return check_body("job's body", job.what.body, max_payload);
 }
 

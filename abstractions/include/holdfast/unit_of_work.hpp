@@ -16,8 +16,9 @@ public:
     virtual ~unit_of_work() = default;
 
     // Everything, durably, or nothing. errc::unknown_outcome: the connection was lost meanwhile; read back before
-    // trying again. errc::duplicate or errc::stale_lease: what an earlier call answered no longer holds. A joined one
-    // is committed by the application: this call then fails with errc::invalid_argument.
+    // trying again. errc::duplicate or errc::stale_lease: what an earlier call answered no longer holds; a later
+    // call in the unit may find that out as well. A joined one is committed by the application: this call then fails
+    // with errc::invalid_argument.
     virtual task<result<void>> commit() = 0;
     virtual task<result<void>> rollback() = 0;
 

@@ -16,6 +16,7 @@
 #include <holdfast/plugin.hpp>
 #include <holdfast/runtime.hpp>
 #include <holdfast/settings.hpp>
+#include <holdfast/store.hpp>
 
 namespace holdfast {
 
@@ -87,6 +88,7 @@ private:
 // errc::plugin when the plugin is of another kind or fails, with its reason; errc::configuration when a setting is
 // wrong or unknown to the plugin. The logger, and the runtime, must outlive what was created.
 result<plugin_instance<runtime>> create_runtime(const loaded_plugin& from, settings with, logger& log);
+result<plugin_instance<store>> create_store(const loaded_plugin& from, settings with, logger& log, runtime& on);
 result<plugin_instance<application>> create_application(const loaded_plugin& from, settings with, logger& log,
                                                         runtime& on);
 

@@ -41,7 +41,8 @@ private:
 };
 
 struct data {
-    explicit data(const options& with) : jobs(undo, with.keep), keys(undo, tokens), locks(undo, tokens), messages(undo, tokens) {}
+    explicit data(const options& with)
+        : jobs(undo, with.keep), keys(undo, tokens), locks(undo, tokens), messages(undo, tokens) {}
     void clear();
 
     journal undo;
@@ -100,7 +101,7 @@ public:
                 return fail(errc::invalid_argument, "the unit of work belongs to another store");
             const std::lock_guard lock(mutex_);
             if (mine->ended_) return fail(errc::invalid_argument, "the unit of work has ended");
-            return answer_in(*mine, std::move(call), changed);
+            return answer_in<answer_type>(*mine, std::move(call), changed);
         });
     }
     result<void> commit(unit& which);
@@ -134,16 +135,22 @@ private:
         }
     };
 
-    template <class Call>
-    auto answer_in(unit& which, Call call, errc changed) -> decltype(as_result(call(data_, store_time()))) {
+    template <class T>
+    static bool same(const result<T>& a, const result<T>& b) {
+        if (!a || !b) return false;
+        if constexpr (std::is_void_v<T>) return true;
+        else return *a == *b;
+    }
+
+    template <class Answer, class Call>
+    Answer answer_in(unit& which, Call call, errc changed) {
         const store_time present = now();
         const attempt trial(data_.undo);
         if (auto redone = which.redo(data_, present); !redone) return std::unexpected(redone.error());
-        auto answer = as_result(call(data_, present));
+        Answer answer = as_result(call(data_, present));
         if (!answer) return answer;
         which.steps_.push_back([call, answer, changed](data& on, store_time at) -> result<void> {
-            const auto again = as_result(call(on, at));
-            if (again == answer) return {};
+            if (same(Answer(as_result(call(on, at))), answer)) return {};
             return fail(changed, "somebody else was faster: what a call in the unit of work answered no longer holds");
         });
         return answer;

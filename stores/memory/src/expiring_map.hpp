@@ -23,7 +23,8 @@ public:
         return found == entries_.end() || found->second.until <= now ? nullptr : &found->second.value;
     }
     void put(const Key& key, Value value, store_time until, store_time now) {
-        for (int i = 0; i < 2 && !times_.empty() && times_.begin()->first <= now; ++i) set(Key(times_.begin()->second), {});
+        for (int i = 0; i < 2 && !times_.empty() && times_.begin()->first <= now; ++i)
+            set(Key(times_.begin()->second), {});
         set(key, entry{std::move(value), until});
     }
     void erase(const Key& key) { set(key, {}); }
@@ -51,8 +52,7 @@ private:
             times_.emplace(to->until, key);
             entries_.emplace(key, std::move(*to));
         }
-        if (undo_.recording())
-            undo_.note([this, key, before = std::move(before)] { set(key, before); });
+        if (undo_.recording()) undo_.note([this, key, before = std::move(before)] { set(key, before); });
     }
 
     journal& undo_;

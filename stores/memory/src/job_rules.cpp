@@ -2,13 +2,11 @@
 
 #include <map>
 
+#include "times.hpp"
+
 namespace holdfast::memory {
 
 namespace {
-
-std::chrono::microseconds in_store_time(duration d) {
-    return std::chrono::duration_cast<std::chrono::microseconds>(d);
-}
 
 job_machine::parent_is state_of_parent(const record* parent) {
     // One that is not known has nothing to wait for: it may have succeeded and been forgotten.
@@ -81,8 +79,8 @@ std::vector<beat> job_rules::heartbeat(std::span<const job_lease* const> held, d
         const auto id = parse_identifier(each->subject());
         if (!id || jobs_.find(*id) == nullptr) answers.push_back({write_answer::gone, false});
         else
-            answers.push_back(jobs_.edit(
-                *id, [&](record& r) { return job_machine::heartbeat(r, each->token(), lease_for, now); }));
+            answers.push_back(
+                jobs_.edit(*id, [&](record& r) { return job_machine::heartbeat(r, each->token(), lease_for, now); }));
     }
     return answers;
 }
@@ -182,8 +180,7 @@ int job_rules::requeue(const std::vector<identifier>& which, store_time now) {
 // A parent's end reaches its children, and through those that it cancels theirs.
 void job_rules::ended(const identifier& parent, bool succeeded, store_time now) {
     for (const identifier& child : jobs_.children(parent)) {
-        const bool changed =
-            jobs_.edit(child, [&](record& r) { return job_machine::parent_ended(r, succeeded, now); });
+        const bool changed = jobs_.edit(child, [&](record& r) { return job_machine::parent_ended(r, succeeded, now); });
         if (changed && !succeeded) ended(child, false, now);
     }
 }

@@ -1,5 +1,7 @@
 #include "job_table.hpp"
 
+#include "times.hpp"
+
 namespace holdfast::memory {
 
 namespace {
@@ -39,7 +41,7 @@ void job_table::clear() {
 
 std::optional<store_time> job_table::kept_until(const record& r) const {
     if (r.job.state != job_state::succeeded || !r.job.ended) return std::nullopt;
-    return *r.job.ended + std::chrono::duration_cast<std::chrono::microseconds>(r.keep_for.value_or(keep_));
+    return *r.job.ended + in_store_time(r.keep_for.value_or(keep_));
 }
 
 void job_table::drop_from_indexes(const record& r) {

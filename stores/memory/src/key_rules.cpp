@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
+#include "times.hpp"
+
 namespace holdfast::memory {
 
 namespace {
-
-std::chrono::microseconds in_store_time(duration d) {
-    return std::chrono::ceil<std::chrono::microseconds>(d);
-}
 
 std::unexpected<error> stale(const std::string& what) {
     return fail(errc::stale_lease, "the lease on " + what + " was lost");

@@ -2,15 +2,9 @@
 
 #include <set>
 
+#include "times.hpp"
+
 namespace holdfast::memory {
-
-namespace {
-
-std::chrono::microseconds in_store_time(duration d) {
-    return std::chrono::ceil<std::chrono::microseconds>(d);
-}
-
-} // namespace
 
 void message_rules::append(const std::vector<outgoing_message>& messages, store_time now) {
     for (const outgoing_message& each : messages) {
@@ -38,8 +32,7 @@ std::vector<leased_message> message_rules::lease_batch(int limit, duration lease
         }
         each.token = tokens_.next();
         each.leased_until = now + in_store_time(lease_for);
-        batch.push_back(
-            {message_lease(to_text(each.message.id), each.token), position, each.attempts, each.message});
+        batch.push_back({message_lease(to_text(each.message.id), each.token), position, each.attempts, each.message});
     }
     return batch;
 }

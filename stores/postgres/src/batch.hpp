@@ -35,7 +35,7 @@ lease_batch make_batch(const Range& arguments, Pick lease_of) {
         if (const auto id = parse_identifier(held.subject())) all.push_back({*id, held.token(), i});
         else batch.never.push_back(i);
     }
-    std::ranges::stable_sort(all, {}, &lease_batch::entry::id);
+    std::ranges::sort(all, {}, [](const lease_batch::entry& e) { return std::pair(e.id, e.from); });
     for (const auto& each : all) {
         const auto same = [&](const lease_batch::entry& s) { return s.id == each.id && s.token == each.token; };
         std::size_t first = batch.sent.size();

@@ -5,7 +5,7 @@
 namespace holdfast::postgres {
 
 namespace {
-constexpr duration grace = std::chrono::seconds{5}; // for the server to keep its own statement_timeout
+constexpr duration grace = std::chrono::seconds{2}; // for the server to keep its own statement_timeout
 }
 
 slot& slot::operator=(slot&& other) noexcept {

@@ -95,7 +95,7 @@ task<result<std::unique_ptr<unit_of_work>>> server_store::join(native_transactio
     pqxx::transaction_base* const in =
         transaction_in<pqxx::transaction_base, pqxx::dbtransaction, pqxx::work, pqxx::transaction<pqxx::repeatable_read>,
                        pqxx::transaction<pqxx::serializable>>(theirs);
-    if (in == nullptr)
+    if (in == nullptr || dynamic_cast<pqxx::nontransaction*>(in) != nullptr)
         co_return fail(errc::invalid_argument, "expected a pqxx::work or another pqxx::transaction_base that can roll back");
     co_return std::make_unique<unit>(core_, core_.connections, *in);
 }

@@ -1,6 +1,7 @@
 // Statement parameters in PostgreSQL's binary form, and reading the text of its answers. Pure.
 #pragma once
 
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -97,15 +98,88 @@ private:
     std::vector<std::string> values_;
 };
 
+namespace detail {
+
+inline int hex_digit(char c) noexcept {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+}
+
+inline void put_text(std::string& out, std::string_view text) {
+    put_number(out, static_cast<std::uint32_t>(text.size()));
+    out += text;
+}
+
+inline std::string take_text(std::string_view& bytes) {
+    if (bytes.size() < 4) {
+        bytes = {};
+        return {};
+    }
+    std::size_t size = 0;
+    for (int i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
+    bytes.remove_prefix(4);
+    const std::string text(bytes.substr(0, size));
+    bytes.remove_prefix(text.size());
+    return text;
+}
+
+} // namespace detail
+
 // Pairs as length and bytes, one after the other. Nothing for none.
-std::string encode_headers(const headers& all);
-headers decode_headers(std::string_view bytes);
+inline std::string encode_headers(const headers& all) {
+    std::string out;
+    for (const auto& [key, value] : all) {
+        detail::put_text(out, key);
+        detail::put_text(out, value);
+    }
+    return out;
+}
+
+inline headers decode_headers(std::string_view bytes) {
+    headers all;
+    while (!bytes.empty()) {
+        std::string key = detail::take_text(bytes);
+        all.insert_or_assign(std::move(key), detail::take_text(bytes));
+    }
+    return all;
+}
 
 // "\x0a1b…" as the server writes bytea; nothing for any other text.
-std::optional<std::string> decode_bytes(std::string_view text);
+inline std::optional<std::string> decode_bytes(std::string_view text) {
+    if (!text.starts_with("\\x") || text.size() % 2 != 0) return std::nullopt;
+    std::string bytes(text.size() / 2 - 1, '\0');
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        const int high = detail::hex_digit(text[2 * i + 2]);
+        const int low = detail::hex_digit(text[2 * i + 3]);
+        if (high < 0 || low < 0) return std::nullopt;
+        bytes[i] = static_cast<char>(high << 4 | low);
+    }
+    return bytes;
+}
+
 // "01234567-89ab-…"
-std::optional<identifier> decode_uuid(std::string_view text);
-std::optional<std::int64_t> decode_integer(std::string_view text);
+inline std::optional<identifier> decode_uuid(std::string_view text) {
+    if (text.size() != 36) return std::nullopt;
+    identifier id;
+    std::size_t digits = 0;
+    for (const char c : text) {
+        if (c == '-') continue;
+        const int value = detail::hex_digit(c);
+        if (value < 0 || digits == 32) return std::nullopt;
+        id.bytes[digits / 2] = static_cast<std::uint8_t>(id.bytes[digits / 2] << 4 | value);
+        ++digits;
+    }
+    return digits == 32 ? std::optional(id) : std::nullopt;
+}
+
+inline std::optional<std::int64_t> decode_integer(std::string_view text) {
+    std::int64_t number = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
 
 inline store_time to_store_time(std::int64_t since_1970) noexcept {
     return store_time{std::chrono::microseconds{since_1970}};

@@ -26,7 +26,8 @@ public:
     ~without_sigpipe() {
         const timespec at_once{};
         if (!was_pending_)
-            while (sigtimedwait(&pipe_, nullptr, &at_once) > 0) {}
+            while (sigtimedwait(&pipe_, nullptr, &at_once) > 0) {
+            }
         pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     }
     without_sigpipe(const without_sigpipe&) = delete;
@@ -102,8 +103,8 @@ public:
             void* raw = nullptr;
             if (redisGetReply(context_.get(), &raw) != REDIS_OK || raw == nullptr) {
                 broken_ = true;
-                return fail(errc::unknown_outcome, place_ + ": the connection was lost before the answer: " +
-                                                       std::string(context_->errstr));
+                return fail(errc::unknown_outcome,
+                            place_ + ": the connection was lost before the answer: " + std::string(context_->errstr));
             }
             const std::unique_ptr<void, free_reply> owned(raw);
             replies.push_back(taken(*static_cast<redisReply*>(raw)));
@@ -128,7 +129,8 @@ private:
             texts.push_back(each.data());
             sizes.push_back(each.size());
         }
-        if (redisAppendCommandArgv(context_.get(), static_cast<int>(what.size()), texts.data(), sizes.data()) == REDIS_OK)
+        if (redisAppendCommandArgv(context_.get(), static_cast<int>(what.size()), texts.data(), sizes.data()) ==
+            REDIS_OK)
             return true;
         broken_ = true;
         return false;
@@ -154,8 +156,7 @@ result<void> greet(client& to, const address& where, const command& words) {
 result<std::unique_ptr<client>> connect(const address& where, duration timeout) {
     const without_sigpipe quiet;
     const timeval limit = to_timeval(timeout);
-    std::unique_ptr<redisContext, free_context> context(
-        redisConnectWithTimeout(where.host.c_str(), where.port, limit));
+    std::unique_ptr<redisContext, free_context> context(redisConnectWithTimeout(where.host.c_str(), where.port, limit));
     if (context == nullptr) return fail(errc::unavailable, where.place() + ": out of memory");
     if (context->err != 0)
         return fail(errc::unavailable, where.place() + ": cannot connect: " + std::string(context->errstr));

@@ -96,7 +96,8 @@ options options::from(settings& from) {
     o.where = std::move(*where);
     o.name = from.text("namespace", o.name);
     if (!is_name(o.name))
-        throw failed({errc::configuration, "namespace: expected 1 to 40 letters, digits and _, found \"" + o.name + "\"", {}});
+        throw failed(
+            {errc::configuration, "namespace: expected 1 to 40 letters, digits and _, found \"" + o.name + "\"", {}});
     o.connections = static_cast<std::size_t>(from.integer("connections", 8, 1, 1000));
     o.timeout = from.time("timeout", o.timeout);
     if (o.timeout < std::chrono::milliseconds{1} || o.timeout > std::chrono::hours{1})

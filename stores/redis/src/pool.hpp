@@ -12,7 +12,9 @@ namespace holdfast::redis {
 
 class pool {
 public:
-    explicit pool(const options& how) : where_(how.where), most_(how.connections), timeout_(how.timeout) {}
+    explicit pool(const options& how) : where_(how.where), most_(how.connections), timeout_(how.timeout) {
+        idle_.reserve(most_);
+    }
 
     // function(client&) -> result<T>. Waits for a connection, at most the timeout. A connection that failed is not
     // used again.

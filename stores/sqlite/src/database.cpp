@@ -121,8 +121,10 @@ void connection::switch_to_wal() {
         if (code == SQLITE_ROW) {
             const std::string_view mode = reinterpret_cast<const char*>(sqlite3_column_text(asked.get(), 0));
             if (mode == "wal" || sqlite3_db_readonly(handle(), "main") == 1) return;
-            throw failed({errc::configuration, "sqlite: " + std::string(sqlite3_db_filename(handle(), "main")) +
-                                                   " cannot be put into WAL mode, it stays in " + std::string(mode), {}});
+            throw failed({errc::configuration,
+                          "sqlite: " + std::string(sqlite3_db_filename(handle(), "main")) +
+                              " cannot be put into WAL mode, it stays in " + std::string(mode),
+                          {}});
         }
         const bool busy = (code & 0xFF) == SQLITE_BUSY || (code & 0xFF) == SQLITE_LOCKED;
         if (!busy || wait_when_busy(this, times) == 0) raise(handle(), code, "cannot switch to WAL mode");

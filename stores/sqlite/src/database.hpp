@@ -41,7 +41,8 @@ class use {
 public:
     use(sqlite3* db, sqlite3_stmt* what) noexcept : db_(db), what_(what) {}
     use(use&& other) noexcept
-        : db_(other.db_), what_(std::exchange(other.what_, nullptr)), parameter_(other.parameter_), column_(other.column_) {}
+        : db_(other.db_), what_(std::exchange(other.what_, nullptr)), parameter_(other.parameter_),
+          column_(other.column_) {}
     use& operator=(use&&) = delete;
     ~use() {
         if (what_ != nullptr) sqlite3_reset(what_);

@@ -37,7 +37,8 @@ begin_answer begin_work(session& s, const begin_request& request) {
 }
 
 void owner_only(int changed) {
-    if (changed == 0) throw failed({errc::stale_lease, "sqlite: somebody else has begun this since, or it has ended", {}});
+    if (changed == 0)
+        throw failed({errc::stale_lease, "sqlite: somebody else has begun this since, or it has ended", {}});
 }
 
 } // namespace
@@ -45,9 +46,8 @@ void owner_only(int changed) {
 task<result<bool>> idempotency_facet::try_claim(std::string key, duration ttl, unit_of_work* in) {
     if (auto ok = store_limits::check_key("idempotency key", key); !ok) co_return std::unexpected(ok.error());
     if (ttl <= duration::zero()) co_return fail(errc::invalid_argument, "a claim must last longer than 0");
-    co_return co_await write(core_, in, [&](session& s) {
-        return s.exec(query::claim_key, bytes{key}, after(s.now(), ttl), s.now()) > 0;
-    });
+    co_return co_await write(
+        core_, in, [&](session& s) { return s.exec(query::claim_key, bytes{key}, after(s.now(), ttl), s.now()) > 0; });
 }
 
 task<result<begin_answer>> idempotency_facet::begin(begin_request request) {

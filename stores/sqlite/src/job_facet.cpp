@@ -62,7 +62,8 @@ task<result<int>> job_facet::requeue(std::vector<identifier> which) {
 task<result<int>> job_facet::purge(job_state state, duration older_than, int limit) {
     if (auto ok = check_limit(limit); !ok) co_return std::unexpected(ok.error());
     if (!is_final(state))
-        co_return fail(errc::invalid_argument, "only jobs that have ended are purged, not " + std::string(to_text(state)));
+        co_return fail(errc::invalid_argument,
+                       "only jobs that have ended are purged, not " + std::string(to_text(state)));
     co_return co_await write(core_, nullptr, [=](session& s) { return sqlite::purge(s, state, older_than, limit); });
 }
 

@@ -55,14 +55,16 @@ job_lookup find(session& s, const identifier& id) {
     auto rows = s.run(query::job_history, seq);
     while (rows.step()) {
         attempt_entry& e = job.history.emplace_back();
-        rows.read(e.generation, e.number, e.token, e.worker, e.started, e.ended, e.outcome, e.error.type, e.error.message);
+        rows.read(e.generation, e.number, e.token, e.worker, e.started, e.ended, e.outcome, e.error.type,
+                  e.error.message);
     }
     for (attempt_entry& each : running) job.history.push_back(std::move(each));
     return job;
 }
 
 job_page list(session& s, const job_filter& filter, int limit, std::optional<identifier> below) {
-    static constexpr std::string_view above_all("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 17);
+    static constexpr std::string_view above_all("\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF",
+                                                17);
     const statement text = compile(s.handle(), s.texts().list_jobs(filter), false);
     use rows(s.handle(), text.get());
     rows.bind(s.now());

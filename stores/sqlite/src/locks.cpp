@@ -21,9 +21,8 @@ task<result<void>> lock_facet::renew(const lock_lease& held, duration ttl) {
 }
 
 task<result<void>> lock_facet::release(const lock_lease& held) {
-    co_return co_await write(core_, nullptr, [&](session& s) {
-        s.exec(query::lock_release, bytes{held.subject()}, held.token());
-    });
+    co_return co_await write(core_, nullptr,
+                             [&](session& s) { s.exec(query::lock_release, bytes{held.subject()}, held.token()); });
 }
 
 } // namespace holdfast::sqlite

@@ -74,9 +74,9 @@ void append(session& s, const std::vector<outgoing_message>& messages) {
     for (const outgoing_message& m : messages) {
         const bool large = m.what.body.size() > inline_body;
         const std::string extra = encode(m.extra);
-        const int added = s.exec(query::message_insert, m.id, bytes{m.key}, s.now(), m.topic, m.what.type,
-                                 m.what.version, m.what.content_type, bytes{extra}, large,
-                                 bytes{large ? std::string_view() : m.what.body});
+        const int added =
+            s.exec(query::message_insert, m.id, bytes{m.key}, s.now(), m.topic, m.what.type, m.what.version,
+                   m.what.content_type, bytes{extra}, large, bytes{large ? std::string_view() : m.what.body});
         if (added > 0 && large) s.exec(query::message_body_insert, bytes{m.what.body});
     }
 }
@@ -140,8 +140,8 @@ std::vector<write_answer> note_failed(session& s, std::span<const message_failur
             if (changed) touched.insert(row.value<std::string>());
             row.finish();
         } else {
-            changed = s.exec(query::message_failed, *id, each.held->token(), each.why,
-                             after(s.now(), each.retry_after)) > 0;
+            changed =
+                s.exec(query::message_failed, *id, each.held->token(), each.why, after(s.now(), each.retry_after)) > 0;
         }
         answers.push_back(changed ? write_answer::done : why_not(s, *id));
     }

@@ -56,7 +56,8 @@ public:
     task<result<std::unique_ptr<unit_of_work>>> begin() override { return begin_unit(core_); }
     task<result<std::unique_ptr<unit_of_work>>> join(native_transaction with) override {
         auto* db = with.as<sqlite3>();
-        if (db == nullptr) co_return fail(errc::invalid_argument, "sqlite: join() takes a native_transaction::of(*sqlite3)");
+        if (db == nullptr)
+            co_return fail(errc::invalid_argument, "sqlite: join() takes a native_transaction::of(*sqlite3)");
         co_return join_unit(core_, db);
     }
 

@@ -41,7 +41,8 @@ namespace {
 
 job_state state_of(int number) {
     if (number < 0 || number >= job_state_count)
-        throw failed({errc::internal, "sqlite: a job in the file is in the unknown state " + std::to_string(number), {}});
+        throw failed(
+            {errc::internal, "sqlite: a job in the file is in the unknown state " + std::to_string(number), {}});
     return static_cast<job_state>(number);
 }
 

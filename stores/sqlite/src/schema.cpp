@@ -127,9 +127,9 @@ CREATE TABLE {inbox}(
 CREATE INDEX {inbox_expires} ON {inbox}(expires);
 )sql";
 
-constexpr std::string_view tables[] = {"jobs",   "job_bodies",  "job_outputs", "attempts", "tombstones",     "queues",
-                                       "claims", "idempotency", "locks",       "outbox",   "message_bodies", "inbox",
-                                       "meta"};
+constexpr std::string_view tables[] = {"jobs",           "job_bodies", "job_outputs", "attempts", "tombstones",
+                                       "queues",         "claims",     "idempotency", "locks",    "outbox",
+                                       "message_bodies", "inbox",      "meta"};
 
 } // namespace
 

@@ -64,13 +64,13 @@ constexpr entry entries[] = {
 
     {query::job_insert,
      "INSERT INTO {jobs}(id, queue, priority, state, due, max_attempts, max_crashes, may_restart, waits, "
-     "cancelled_by_parent, large, keep, created, ended, unique_key, parent, type, version, content_type, headers, body) "
+     "cancelled_by_parent, large, keep, created, ended, unique_key, parent, type, version, content_type, headers, "
+     "body) "
      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21) ON CONFLICT DO NOTHING"},
     {query::job_body_insert, "INSERT INTO {job_bodies}(job, body) VALUES(last_insert_rowid(), ?1)"},
     {query::job_id_known, "SELECT 1 FROM {jobs} WHERE id=?1"},
     {query::job_tombstone, "SELECT 1 FROM {tombstones} WHERE id=?1 AND expires>?2"},
-    {query::job_by_key,
-     "SELECT id FROM {jobs} WHERE type=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND state<4"},
+    {query::job_by_key, "SELECT id FROM {jobs} WHERE type=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND state<4"},
     {query::job_parent, "UPDATE {jobs} SET has_children=1 WHERE id=?1 RETURNING state"},
     {query::job_load, "SELECT " HOLDFAST_MACHINE " FROM {jobs} WHERE id=?1"},
     {query::job_save,
@@ -85,9 +85,8 @@ constexpr entry entries[] = {
     {query::job_attempt_append,
      "INSERT INTO {attempts}(job, token, generation, number, worker, started, ended, outcome, error_type, "
      "error_message) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)"},
-    {query::job_next_priority,
-     "SELECT priority FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
-     " AND queue=?1 AND priority<?2 ORDER BY priority DESC LIMIT 1"},
+    {query::job_next_priority, "SELECT priority FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
+                               " AND queue=?1 AND priority<?2 ORDER BY priority DESC LIMIT 1"},
     {query::job_due,
      "SELECT seq, id, attempts, max_attempts, crashes, generation, may_restart, cancel_requested, type, version, "
      "content_type, headers, " HOLDFAST_BODY " FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
@@ -99,9 +98,8 @@ constexpr entry entries[] = {
      "UPDATE {jobs} SET leased=?3 WHERE id=?1 AND token=?2 AND state=2 RETURNING cancel_requested"},
     {query::job_started, "UPDATE {jobs} SET started=1 WHERE id=?1 AND token=?2 AND state=2"},
     {query::job_progress, "UPDATE {jobs} SET percent=?3, note=?4 WHERE id=?1 AND token=?2 AND state=2"},
-    {query::job_stale,
-     "SELECT " HOLDFAST_MACHINE " FROM {jobs} INDEXED BY {jobs_leased} WHERE state=2 AND leased<=?1 "
-     "ORDER BY leased LIMIT ?2"},
+    {query::job_stale, "SELECT " HOLDFAST_MACHINE " FROM {jobs} INDEXED BY {jobs_leased} WHERE state=2 AND leased<=?1 "
+                       "ORDER BY leased LIMIT ?2"},
     {query::job_waiting_children,
      "SELECT " HOLDFAST_MACHINE " FROM {jobs} WHERE parent=?1 AND parent IS NOT NULL AND waits=1 AND state<4"},
     {query::job_cancelled_children,
@@ -109,9 +107,8 @@ constexpr entry entries[] = {
     {query::job_key_taken,
      "SELECT 1 FROM {jobs} mine JOIN {jobs} other ON other.type=mine.type AND other.unique_key=mine.unique_key "
      "WHERE mine.seq=?1 AND other.unique_key IS NOT NULL AND other.state<4 AND other.seq<>mine.seq"},
-    {query::job_first_due,
-     "SELECT due FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
-     " AND queue=?1 AND priority=?2 ORDER BY due LIMIT 1"},
+    {query::job_first_due, "SELECT due FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
+                           " AND queue=?1 AND priority=?2 ORDER BY due LIMIT 1"},
     {query::job_purgeable,
      "SELECT " HOLDFAST_MACHINE " FROM {jobs} INDEXED BY {jobs_ended} WHERE state=?1 AND state>=4 AND ended<=?2 "
      "ORDER BY ended LIMIT ?3"},
@@ -200,9 +197,8 @@ constexpr entry entries[] = {
     {query::inbox_receive,
      "INSERT INTO {inbox}(consumer, message, expires) VALUES(?1,?2,?3) ON CONFLICT(consumer, message) DO UPDATE SET "
      "expires=excluded.expires WHERE expires<=?4"},
-    {query::inbox_sweep,
-     "DELETE FROM {inbox} WHERE (consumer, message) IN "
-     "(SELECT consumer, message FROM {inbox} WHERE expires<=?1 LIMIT ?2)"},
+    {query::inbox_sweep, "DELETE FROM {inbox} WHERE (consumer, message) IN "
+                         "(SELECT consumer, message FROM {inbox} WHERE expires<=?1 LIMIT ?2)"},
 };
 
 // The rows of a state that is not final, by an index that finished jobs are not in.
@@ -215,7 +211,8 @@ std::string_view unfinished_rows(job_state state) {
         return "SELECT seq FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN " AND state=3 AND due>?1";
     default:
         return "SELECT seq FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN " AND state=0 AND due>?1 "
-               "UNION ALL SELECT seq FROM {jobs} INDEXED BY {jobs_parent} WHERE parent IS NOT NULL AND waits=1 AND state=0";
+               "UNION ALL SELECT seq FROM {jobs} INDEXED BY {jobs_parent} WHERE parent IS NOT NULL AND waits=1 AND "
+               "state=0";
     }
 }
 

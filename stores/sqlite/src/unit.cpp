@@ -7,7 +7,8 @@ namespace holdfast::sqlite {
 
 error joined_lane::refusal() const {
     return {on.stopped() ? errc::stopped : errc::overloaded,
-            on.stopped() ? "sqlite: the runtime has stopped" : "sqlite: the blocking pool's queue is full", std::nullopt};
+            on.stopped() ? "sqlite: the runtime has stopped" : "sqlite: the blocking pool's queue is full",
+            std::nullopt};
 }
 
 void joined_lane::run_call(work& w, wake) noexcept {
@@ -74,7 +75,8 @@ public:
 
 private:
     static task<result<void>> owners_business() {
-        co_return fail(errc::invalid_argument, "sqlite: a joined transaction is ended by the application that began it");
+        co_return fail(errc::invalid_argument,
+                       "sqlite: a joined transaction is ended by the application that began it");
     }
 };
 

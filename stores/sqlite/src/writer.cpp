@@ -186,9 +186,10 @@ void writer::refuse_overdue(std::unique_lock<std::mutex>& lock) {
     if (overdue.empty()) return;
     lock.unlock();
     while (item* i = overdue.pop()) {
-        i->refuse({errc::unavailable,
-                   "sqlite: a unit of work has had the file for longer than busy_timeout, " + to_text(how_.busy_timeout),
-                   std::nullopt});
+        i->refuse(
+            {errc::unavailable,
+             "sqlite: a unit of work has had the file for longer than busy_timeout, " + to_text(how_.busy_timeout),
+             std::nullopt});
         finish(*i, on_);
     }
     lock.lock();
@@ -200,7 +201,8 @@ std::optional<error> writer::begin() {
         if (file_ != nullptr && file_->moved()) {
             session_.reset();
             file_.reset();
-            return error{errc::unavailable, "sqlite: " + how_.file + " was moved or deleted while it was open", std::nullopt};
+            return error{errc::unavailable, "sqlite: " + how_.file + " was moved or deleted while it was open",
+                         std::nullopt};
         }
         if (file_ == nullptr) {
             bool create = false;
@@ -225,7 +227,7 @@ std::optional<error> writer::commit() {
     } catch (...) {
         error why = current_error();
         // When the flush itself failed, the commit may be found again by whoever opens the file after a crash.
-        if ((sqlite3_errcode(session_->handle()) & 0xFF) == SQLITE_IOERR) why.code = errc::unknown_outcome;
+        if (sqlite3_extended_errcode(session_->handle()) == SQLITE_IOERR_FSYNC) why.code = errc::unknown_outcome;
         rollback();
         return why;
     }

@@ -80,10 +80,8 @@ void says_what_it_is(store_lab& in) {
 void absent_is_unsupported(store_lab& in) {
     const store_capabilities can = in.store().capabilities();
     if (!can.units_of_work) in.refused(in.store().begin(), {errc::unsupported}, "begin() without units of work");
-    if (!can.joins_transactions)
-        in.refused(in.store().join({}), {errc::unsupported}, "join() by a store that cannot");
-    else
-        in.refused(in.store().join({}), {errc::unsupported, errc::invalid_argument}, "join() of no transaction");
+    if (!can.joins_transactions) in.refused(in.store().join({}), {errc::unsupported}, "join() by a store that cannot");
+    else in.refused(in.store().join({}), {errc::unsupported, errc::invalid_argument}, "join() of no transaction");
     int other = 0;
     in.refused(in.store().join(native_transaction::of(other)), {errc::unsupported, errc::invalid_argument},
                "join() of what is no transaction");

@@ -86,7 +86,8 @@ void a_dead_holder_is_taken_over(store_lab& in) {
     const auto second = user.started("k");
     check_equal(second.taken_over, true, "taken_over");
     check(second.lease.token() > first.lease.token(), "the token has grown");
-    in.refused(user.keys().complete(first.lease, {.type = "t", .body = "late"}), {errc::stale_lease}, "a late complete");
+    in.refused(user.keys().complete(first.lease, {.type = "t", .body = "late"}), {errc::stale_lease},
+               "a late complete");
     in.refused(user.keys().abandon(first.lease), {errc::stale_lease}, "a late abandon");
     in.refused(user.keys().renew(first.lease, 1min), {errc::stale_lease}, "a late renew");
     check(std::holds_alternative<idempotency_in_progress>(user.begin("k")), "the second holder is undisturbed");
@@ -166,7 +167,8 @@ void forgotten_after_its_time(store_lab& in) {
     const auto& second = std::get<idempotency_started>(answer);
     check_equal(second.taken_over, false, "taken_over, of what was forgotten");
     check(second.lease.token() > first.lease.token(), "tokens grow even so");
-    in.refused(user.keys().complete(first.lease, {.type = "t", .body = "late"}), {errc::stale_lease}, "a late complete");
+    in.refused(user.keys().complete(first.lease, {.type = "t", .body = "late"}), {errc::stale_lease},
+               "a late complete");
 }
 
 void the_short_form(store_lab& in) {

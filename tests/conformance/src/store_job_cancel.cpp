@@ -133,8 +133,8 @@ void purge_in_portions(store_lab& in) {
 void open_jobs_cannot_be_purged(store_lab& in) {
     const job_user user(in);
     const identifier id = user.add();
-    for (const job_state each : {job_state::scheduled, job_state::pending, job_state::processing,
-                                 job_state::waiting_retry})
+    for (const job_state each :
+         {job_state::scheduled, job_state::pending, job_state::processing, job_state::waiting_retry})
         in.refused(user.jobs().purge(each, 0s, 10), {errc::invalid_argument}, "purge of jobs that have not ended");
     check_equal(user.state_of(id), job_state::pending, "state");
 }

@@ -83,8 +83,7 @@ void one_job_for_a_hundred(store_lab& in) {
     const identifier id = user.add();
     std::vector<task<result<std::vector<claimed_job>>>> calls;
     for (int i = 0; i < 100; ++i)
-        calls.push_back(
-            user.jobs().claim({.queues = {"default"}, .limit = 1, .lease_for = long_lease, .worker = "w"}));
+        calls.push_back(user.jobs().claim({.queues = {"default"}, .limit = 1, .lease_for = long_lease, .worker = "w"}));
     std::size_t given = 0;
     for (auto& each : in.at_once(std::move(calls))) given += in.value_of(std::move(each), "claim").size();
     check_equal(given, std::size_t{1}, "claimants out of 100 that got the job");

@@ -15,8 +15,8 @@ void round_trip(const job_user& user, const std::string& body) {
     check(user.view(id).what.body == body, "the body of " + std::to_string(body.size()) + " bytes that get() gives");
     const claimed_job mine = user.claim_one();
     check(mine.what.body == body, "the body of " + std::to_string(body.size()) + " bytes that claim() gives");
-    const settled ended = user.settle(
-        {.held = &mine.lease, .how = settlement::kind::succeed, .when = {}, .error = {}, .output = body});
+    const settled ended =
+        user.settle({.held = &mine.lease, .how = settlement::kind::succeed, .when = {}, .error = {}, .output = body});
     check_equal(ended.answer, write_answer::done, "settle");
     check(user.view(id).output == body, "the output of " + std::to_string(body.size()) + " bytes that get() gives");
 }
@@ -83,7 +83,8 @@ void keys_of_any_bytes(store_lab& in) {
 
 void wrong_names(store_lab& in) {
     const job_user user(in);
-    const auto refuse = [&](std::string queue, std::string type, std::optional<std::string> key, std::string_view what) {
+    const auto refuse = [&](std::string queue, std::string type, std::optional<std::string> key,
+                            std::string_view what) {
         new_job j = user.make(std::move(queue));
         j.what.type = std::move(type);
         j.unique_key = std::move(key);
@@ -127,7 +128,8 @@ void errors_of_any_bytes(store_lab& in) {
 void many_headers(store_lab& in) {
     const job_user user(in);
     new_job j = user.make();
-    for (int i = 0; i < 100; ++i) j.extra["header-" + std::to_string(i)] = std::string(static_cast<std::size_t>(i), '=');
+    for (int i = 0; i < 100; ++i)
+        j.extra["header-" + std::to_string(i)] = std::string(static_cast<std::size_t>(i), '=');
     user.add(j);
     check(user.claim_one().extra == j.extra, "a hundred headers");
 }

@@ -68,9 +68,9 @@ void every_settlement_ends_the_lease(store_lab& in) {
         const identifier id = user.add();
         const claimed_job mine = user.claim_one();
         check_equal(mine.id, id, "the job that was claimed");
-        check_equal(user.settle({.held = &mine.lease, .how = how, .when = due::after(1h), .error = {}, .output = {}})
-                        .answer,
-                    write_answer::done, "settle");
+        check_equal(
+            user.settle({.held = &mine.lease, .how = how, .when = due::after(1h), .error = {}, .output = {}}).answer,
+            write_answer::done, "settle");
         all_is_refused(user, mine);
         if (how == kind::release) user.settle(user.claim_one().lease, kind::succeed);
     }

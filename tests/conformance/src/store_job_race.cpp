@@ -157,8 +157,7 @@ void cancel_against_claim(store_lab& in) {
         std::vector<cancel_answer> cancelled;
         struct calls {
             static task<void> claim(job_store* jobs, std::vector<claimed_job>* into) {
-                auto calling =
-                    jobs->claim({.queues = {"default"}, .limit = 1, .lease_for = long_lease, .worker = "w"});
+                auto calling = jobs->claim({.queues = {"default"}, .limit = 1, .lease_for = long_lease, .worker = "w"});
                 auto answer = co_await std::move(calling);
                 *into = store_lab::value_of(std::move(answer), "claim");
             }

@@ -136,7 +136,8 @@ void a_batch_of_all_kinds(store_lab& in) {
                                 job_state::scheduled, job_state::indeterminate};
     std::vector<settlement> batch;
     for (std::size_t i = 0; i < 8; ++i)
-        batch.push_back({.held = &claimed[i].lease, .how = kinds[i], .when = due::after(1h), .error = {}, .output = {}});
+        batch.push_back(
+            {.held = &claimed[i].lease, .how = kinds[i], .when = due::after(1h), .error = {}, .output = {}});
     const auto answers = in.ok(user.jobs().settle(batch), "settle");
     check_equal(answers.size(), std::size_t{8}, "answers");
     for (std::size_t i = 0; i < 8; ++i) {

@@ -41,14 +41,11 @@ std::vector<identifier> job_user::add(int count) const {
 
 std::vector<claimed_job> job_user::claim(int limit, duration lease_for, std::vector<std::string> queues,
                                          std::string worker) const {
-    auto claimed = in_.ok(jobs_.claim({.queues = std::move(queues),
-                                       .limit = limit,
-                                       .lease_for = lease_for,
-                                       .worker = std::move(worker)}),
-                          "claim");
+    auto claimed = in_.ok(
+        jobs_.claim({.queues = std::move(queues), .limit = limit, .lease_for = lease_for, .worker = std::move(worker)}),
+        "claim");
     check(claimed.size() <= static_cast<std::size_t>(limit), "a claim gives no more than was asked for");
-    for (const auto& each : claimed)
-        check_equal(each.lease.subject(), to_text(each.id), "subject of a job's lease");
+    for (const auto& each : claimed) check_equal(each.lease.subject(), to_text(each.id), "subject of a job's lease");
     return claimed;
 }
 

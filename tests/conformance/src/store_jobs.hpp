@@ -40,7 +40,10 @@ public:
         return settle({.held = &held, .how = how, .when = {}, .error = {}, .output = {}});
     }
     settled retry(const job_lease& held, duration after, job_error why = {"error", "why"}) const {
-        return settle({.held = &held, .how = settlement::kind::retry, .when = due::after(after), .error = std::move(why),
+        return settle({.held = &held,
+                       .how = settlement::kind::retry,
+                       .when = due::after(after),
+                       .error = std::move(why),
                        .output = {}});
     }
     // Adds one, claims it, settles it.

@@ -44,8 +44,12 @@ void store_lab::reopen() {
     store_ = open(bed_.again);
 }
 
-std::unique_ptr<unit_of_work> store_lab::begin() {
+void store_lab::needs_units() {
     if (!store_->capabilities().units_of_work) throw case_skipped(not_offered);
+}
+
+std::unique_ptr<unit_of_work> store_lab::begin() {
+    needs_units();
     auto unit = ok(store_->begin(), "begin()");
     check(unit != nullptr, "begin() gives a unit of work");
     return unit;

@@ -47,6 +47,8 @@ public:
     holdfast::store& other();
     // Closes the store and opens it again. Skips the case when the data goes with the instance.
     void reopen();
+    // Skips the case when the store has no units of work.
+    void needs_units();
     std::unique_ptr<unit_of_work> begin();
 
     template <class T>

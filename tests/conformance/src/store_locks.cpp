@@ -93,8 +93,8 @@ void tokens_outlive_the_instance(store_lab& in) {
 
 void mutual_exclusion(store_lab& in) {
     struct owner {
-        static task<void> run(runtime* on, lock_store* locks, int* inside, int* entered, int* overlaps, std::mutex* guard,
-                              std::uint64_t* last) {
+        static task<void> run(runtime* on, lock_store* locks, int* inside, int* entered, int* overlaps,
+                              std::mutex* guard, std::uint64_t* last) {
             for (int i = 0; i < 20; ++i) {
                 auto acquiring = locks->try_acquire("r", 5min);
                 auto answer = co_await std::move(acquiring);
@@ -132,8 +132,8 @@ void mutual_exclusion(store_lab& in) {
 }
 
 void between_two_instances(store_lab& in) {
-    lock_store& there = *in.other().locks();
     const lock_lease mine = held(in);
+    lock_store& there = *in.other().locks();
     check(!in.ok(there.try_acquire("r", 5min), "try_acquire"), "the other instance respects the lock");
     in.ok(there.renew(mine, 5min), "renew through the other instance");
     in.ok(there.release(mine), "release through the other instance");

@@ -162,7 +162,8 @@ void order_under_load(store_lab& in) {
     check_equal(user.unsent(), std::uint64_t{0}, "unsent");
     for (const auto& [key, positions] : all.sent) {
         check_equal(positions.size(), std::size_t{30}, "accepted deliveries of a key");
-        check_equal(std::set(positions.begin(), positions.end()).size(), std::size_t{30}, "messages delivered of a key");
+        check_equal(std::set(positions.begin(), positions.end()).size(), std::size_t{30},
+                    "messages delivered of a key");
     }
 }
 

@@ -38,8 +38,8 @@ std::vector<runnable> all_cases(const store_bed& bed, const store_options& how) 
         int number = 0;
         for (const store_case_list& part : group.parts)
             for (const store_case& each : part)
-                all.push_back({{group.name, ++number, each.name},
-                               [each, &bed, &how] { run_on_fresh_store(each, bed, how); }});
+                all.push_back(
+                    {{group.name, ++number, each.name}, [each, &bed, &how] { run_on_fresh_store(each, bed, how); }});
     }
     return all;
 }

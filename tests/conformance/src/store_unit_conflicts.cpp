@@ -24,11 +24,12 @@ task<void> claim_in_a_unit(store* in, idempotency_store* keys, std::string key, 
     auto committing = unit->commit();
     const auto committed = co_await std::move(committing);
     into->committed = committed.has_value();
-    if (!committed) check(is_conflict(committed.error()), "a commit fails for a conflict: " + committed.error().message);
+    if (!committed)
+        check(is_conflict(committed.error()), "a commit fails for a conflict: " + committed.error().message);
 }
 
 void one_of_twenty_claims(store_lab& in) {
-    in.begin();
+    in.needs_units();
     idempotency_store& keys = in.idempotency();
     for (int round = 0; round < 3; ++round) {
         std::vector<end> ends(20);
@@ -51,11 +52,12 @@ task<void> enqueue_in_a_unit(store* in, job_store* jobs, std::vector<new_job> ba
     auto committing = unit->commit();
     const auto committed = co_await std::move(committing);
     into->committed = committed.has_value();
-    if (!committed) check(is_conflict(committed.error()), "a commit fails for a conflict: " + committed.error().message);
+    if (!committed)
+        check(is_conflict(committed.error()), "a commit fails for a conflict: " + committed.error().message);
 }
 
 void one_of_twenty_unique_keys(store_lab& in) {
-    in.begin();
+    in.needs_units();
     const job_user user(in);
     std::vector<end> ends(20);
     std::vector<new_job> witnesses;
@@ -80,19 +82,22 @@ task<void> settle_in_a_unit(store* in, job_store* jobs, const job_lease* held, n
     auto beginning = in->begin();
     auto begun = co_await std::move(beginning);
     auto unit = store_lab::value_of(std::move(begun), "begin");
-    const settlement one[] = {
-        {.held = held, .how = settlement::kind::succeed, .when = {}, .error = {}, .output = {}}};
+    const settlement one[] = {{.held = held, .how = settlement::kind::succeed, .when = {}, .error = {}, .output = {}}};
     auto settling = jobs->settle(one, unit.get());
     auto settled_answer = co_await std::move(settling);
     into->promised = store_lab::value_of(std::move(settled_answer), "settle").at(0).answer == write_answer::done;
     if (!into->promised) co_return; // dropped: the follow-up must not happen
     auto enqueueing = jobs->enqueue({std::move(follow_up)}, unit.get());
-    auto answer = co_await std::move(enqueueing);
-    store_lab::value_of(std::move(answer), "enqueue");
+    const auto answer = co_await std::move(enqueueing);
+    if (!answer) {
+        check(is_conflict(answer.error()), "a call in a unit fails for a conflict: " + answer.error().message);
+        co_return;
+    }
     auto committing = unit->commit();
     const auto committed = co_await std::move(committing);
     into->committed = committed.has_value();
-    if (!committed) check(is_conflict(committed.error()), "a commit fails for a conflict: " + committed.error().message);
+    if (!committed)
+        check(is_conflict(committed.error()), "a commit fails for a conflict: " + committed.error().message);
 }
 
 task<void> recover(job_store* jobs, int* requeued) {
@@ -103,7 +108,7 @@ task<void> recover(job_store* jobs, int* requeued) {
 
 // The follow-up exists exactly when the completion was accepted.
 void completion_in_a_unit_against_recovery(store_lab& in) {
-    in.begin();
+    in.needs_units();
     const job_user user(in);
     for (int round = 0; round < in.rounds(); ++round) {
         const identifier id = user.add();
@@ -126,7 +131,7 @@ void completion_in_a_unit_against_recovery(store_lab& in) {
 }
 
 void many_units(store_lab& in) {
-    in.begin();
+    in.needs_units();
     const job_user user(in);
     std::vector<end> ends(30);
     std::vector<task<void>> units;

@@ -35,14 +35,15 @@ public:
     void there(bool expected) {
         visible(expected);
         if (auto* jobs = in_.store().jobs()) {
-            const auto claimed = in_.ok(
-                jobs->claim({.queues = {"default"}, .limit = 5, .lease_for = 1h, .worker = "w"}), "claim");
+            const auto claimed =
+                in_.ok(jobs->claim({.queues = {"default"}, .limit = 5, .lease_for = 1h, .worker = "w"}), "claim");
             check_equal(claimed.size(), std::size_t{expected ? 1u : 0u}, "jobs to claim");
         }
         if (auto* outbox = in_.store().outbox()) {
             const auto leased = in_.ok(outbox->lease_batch(5, 1h, "relay"), "lease_batch");
             check_equal(leased.size(), std::size_t{expected ? 1u : 0u}, "messages to lease");
-            check_equal(in_.ok(outbox->receive("c", received_, 1h), "receive"), !expected, "received for the first time");
+            check_equal(in_.ok(outbox->receive("c", received_, 1h), "receive"), !expected,
+                        "received for the first time");
         }
         if (auto* keys = in_.store().idempotency())
             check_equal(in_.ok(keys->try_claim("key", 1h), "try_claim"), !expected, "claimed for the first time");
@@ -127,7 +128,7 @@ void a_stranger_is_refused(store_lab& in) {
         task<result<void>> commit() override { co_return result<void>(); }
         task<result<void>> rollback() override { co_return result<void>(); }
     };
-    in.begin();
+    in.needs_units();
     stranger unit;
     const std::vector wrong = {errc::invalid_argument};
     if (auto* jobs = in.store().jobs()) {

@@ -1,0 +1,75 @@
+// What the facets share: how a script reaches the server, and what its refusals mean.
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <holdfast/runtime.hpp>
+#include <holdfast/store.hpp>
+
+#include "arguments.hpp"
+#include "pool.hpp"
+#include "scripts.hpp"
+
+namespace holdfast::redis {
+
+enum class access : unsigned char {
+    read,  // called again on another connection when the first was lost
+    write, // errc::unknown_outcome then
+};
+
+// What the server's configuration says about keeping data.
+struct persistence {
+    bool known = false;
+    bool append_only = false;
+    std::string fsync; // always, everysec, no
+};
+
+// Any thread.
+class core {
+public:
+    core(options settings, runtime& runs_on) : how(std::move(settings)), on(runs_on), connections(how) {}
+
+    // The script's answer; never an error reply.
+    task<result<reply>> run(script which, arguments with, access a);
+
+    // The rest blocks.
+    result<reply> run_now(script which, arguments& with, access a);
+    result<void> prepare_now();
+    result<void> destroy_now();
+    result<store_time> time_now();
+    // On a thread that may block.
+    template <class T>
+    task<result<T>> blocking(result<T> (core::*function)());
+
+    persistence keeps() const;
+
+    const options how;
+    runtime& on;
+
+private:
+    std::string key(std::string_view name) const { return "{" + how.name + "}:" + std::string(name); }
+    // One command, on whichever node of a cluster has our slot.
+    result<reply> command_now(const command& what);
+    result<void> check_memory(persistence& into);
+    result<void> load_scripts();
+
+    pool connections;
+    mutable std::mutex mutex_;
+    std::string marker_; // names the data that prepare() found; empty before
+    std::array<std::string, script_count> hashes_;
+    persistence keeps_;
+};
+
+// Pure: what an error reply of the server means. Nothing was written.
+error to_error(std::string_view refusal, const address& where);
+
+// Units of work are not offered: whatever was passed is another store's.
+inline result<void> check_unit(const unit_of_work* in) {
+    if (in == nullptr) return {};
+    return fail(errc::invalid_argument, "redis: this unit of work is of another store; this one has none");
+}
+
+} // namespace holdfast::redis

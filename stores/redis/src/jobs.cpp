@@ -1,0 +1,128 @@
+// Jobs: the calls that workers make.
+#include <holdfast/store_limits.hpp>
+
+#include "call.hpp"
+#include "facets.hpp"
+
+namespace holdfast::redis {
+
+namespace {
+
+void add(arguments& to, new_job job) {
+    to.add(job.id).add(std::move(job.what)).add(std::move(job.queue)).add(job.priority).add(job.when);
+    to.add(job.max_attempts).add(job.max_crashes).add(job.may_restart);
+    to.add(job.unique_key.has_value()).add(std::move(job.unique_key).value_or(std::string()));
+    to.add(job.parent ? to_text(*job.parent) : std::string());
+    to.add(job.keep_for ? std::to_string(microseconds(*job.keep_for)) : std::string());
+    to.add(encode(job.extra));
+}
+
+result<void> check_leases(std::span<const job_lease* const> all) {
+    for (const job_lease* each : all)
+        if (each == nullptr) return fail(errc::invalid_argument, "redis: a lease is missing");
+    return {};
+}
+
+std::vector<enqueued> to_enqueued(reply& from) {
+    std::vector<enqueued> answers;
+    for (reader r(from); r.more();) {
+        const bool created = r.flag();
+        answers.push_back({r.id(), created});
+    }
+    return answers;
+}
+std::vector<claimed_job> to_claimed(reply& from) {
+    std::vector<claimed_job> jobs;
+    for (reader r(from); r.more();) jobs.push_back(decode_claimed(r.next()));
+    return jobs;
+}
+std::vector<beat> to_beats(reply& from) {
+    std::vector<beat> beats;
+    for (reader r(from); r.more();) {
+        const auto answer = static_cast<write_answer>(r.integer());
+        beats.push_back({answer, r.flag()});
+    }
+    return beats;
+}
+std::vector<settled> to_settled(reply& from) {
+    std::vector<settled> answers;
+    for (reader r(from); r.more();) {
+        const auto answer = static_cast<write_answer>(r.integer());
+        answers.push_back({answer, static_cast<job_state>(r.integer())});
+    }
+    return answers;
+}
+
+} // namespace
+
+task<result<std::vector<enqueued>>> job_facet::enqueue(std::vector<new_job> jobs, unit_of_work* in) {
+    if (auto ok = check_unit(in); !ok) co_return std::unexpected(ok.error());
+    if (auto ok = store_limits::check_all(jobs, core_.how.max_payload); !ok) co_return std::unexpected(ok.error());
+    if (jobs.empty()) co_return std::vector<enqueued>();
+    arguments with;
+    with.values.reserve(jobs.size() * 17);
+    for (new_job& each : jobs) add(with, std::move(each));
+    co_return co_await call<std::vector<enqueued>>(core_, script::enqueue, std::move(with), access::write, to_enqueued);
+}
+
+task<result<std::vector<claimed_job>>> job_facet::claim(claim_request request) {
+    if (auto ok = store_limits::check(request); !ok) co_return std::unexpected(ok.error());
+    arguments with;
+    with.add(std::move(request.worker)).add(request.lease_for).add(request.limit);
+    for (std::string& each : request.queues) with.add(std::move(each));
+    co_return co_await call<std::vector<claimed_job>>(core_, script::claim, std::move(with), access::write, to_claimed);
+}
+
+task<result<std::vector<write_answer>>> job_facet::started(std::span<const job_lease* const> which) {
+    if (auto ok = check_leases(which); !ok) co_return std::unexpected(ok.error());
+    if (which.empty()) co_return std::vector<write_answer>();
+    arguments with;
+    for (const job_lease* each : which) with.add(each);
+    co_return co_await call<std::vector<write_answer>>(core_, script::started, std::move(with), access::write,
+                                                       decode_answers);
+}
+
+task<result<std::vector<beat>>> job_facet::heartbeat(std::span<const job_lease* const> held, duration lease_for) {
+    if (auto ok = check_leases(held); !ok) co_return std::unexpected(ok.error());
+    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (held.empty()) co_return std::vector<beat>();
+    arguments with;
+    with.add(lease_for);
+    for (const job_lease* each : held) with.add(each);
+    co_return co_await call<std::vector<beat>>(core_, script::heartbeat, std::move(with), access::write, to_beats);
+}
+
+task<result<std::vector<settled>>> job_facet::settle(std::span<const settlement> which, unit_of_work* in) {
+    if (auto ok = check_unit(in); !ok) co_return std::unexpected(ok.error());
+    for (const settlement& each : which) {
+        if (auto ok = check_leases({&each.held, 1}); !ok) co_return std::unexpected(ok.error());
+        if (auto ok = store_limits::check_body("output", each.output, core_.how.max_payload); !ok)
+            co_return std::unexpected(ok.error());
+    }
+    if (which.empty()) co_return std::vector<settled>();
+    arguments with;
+    with.add(core_.how.keep_succeeded);
+    for (const settlement& each : which)
+        with.add(each.held)
+            .add(static_cast<int>(each.how))
+            .add(each.when)
+            .add(each.error.type)
+            .add(each.error.message)
+            .add(each.output);
+    co_return co_await call<std::vector<settled>>(core_, script::settle, std::move(with), access::write, to_settled);
+}
+
+task<result<std::vector<write_answer>>> job_facet::progress(std::span<const progress_report> which) {
+    for (const progress_report& each : which) {
+        if (auto ok = check_leases({&each.held, 1}); !ok) co_return std::unexpected(ok.error());
+        if (auto ok = store_limits::check_body("note", each.note, core_.how.max_payload); !ok)
+            co_return std::unexpected(ok.error());
+    }
+    if (which.empty()) co_return std::vector<write_answer>();
+    arguments with;
+    for (const progress_report& each : which) with.add(each.held).add(each.percent).add(each.note);
+    co_return co_await call<std::vector<write_answer>>(core_, script::progress, std::move(with), access::write,
+                                                       decode_answers);
+}
+
+} // namespace holdfast::redis

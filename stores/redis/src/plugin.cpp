@@ -1,0 +1,68 @@
+#include <holdfast/plugin.hpp>
+#include <holdfast/store.hpp>
+#include <holdfast/version.hpp>
+
+#include "facets.hpp"
+
+namespace holdfast::redis {
+
+namespace {
+
+class redis_store final : public store {
+public:
+    redis_store(options how, runtime& on) : core_(std::move(how), on) {}
+
+    std::string_view name() const noexcept override { return "redis"; }
+
+    store_capabilities capabilities() const override {
+        store_capabilities can;
+        can.shared = true;
+        const persistence keeps = core_.keeps();
+        if (!keeps.known) {
+            can.writes_survive = survives::process_crash;
+            can.loses =
+                "unknown: the server does not say how it keeps data; perhaps everything since its last snapshot";
+        } else if (!keeps.append_only) {
+            can.writes_survive = survives::process_crash;
+            can.loses = "everything since the last snapshot when the server dies: appendonly is off";
+        } else if (keeps.fsync == "always") {
+            can.writes_survive = survives::power_loss;
+            can.loses = "nothing on one server; after a failover, what the replica had not received";
+        } else {
+            can.writes_survive = survives::server_crash;
+            can.loses = keeps.fsync == "everysec"
+                            ? "up to two seconds of writes when the machine dies: appendfsync is everysec; after a "
+                              "failover, what the replica had not received"
+                            : "what the system had not written yet when the machine dies: appendfsync is no; after a "
+                              "failover, what the replica had not received";
+        }
+        return can;
+    }
+
+    idempotency_store* idempotency() noexcept override { return &idempotency_; }
+    lock_store* locks() noexcept override { return &locks_; }
+    outbox_store* outbox() noexcept override { return &outbox_; }
+    job_store* jobs() noexcept override { return &jobs_; }
+
+    task<result<void>> prepare() override { co_return co_await core_.blocking(&core::prepare_now); }
+    task<result<store_time>> now() override { co_return co_await core_.blocking(&core::time_now); }
+    task<result<void>> destroy() override { co_return co_await core_.blocking(&core::destroy_now); }
+
+private:
+    core core_;
+    idempotency_facet idempotency_{core_};
+    lock_facet locks_{core_};
+    outbox_facet outbox_{core_};
+    job_facet jobs_{core_};
+};
+
+std::unique_ptr<store> make(plugin_context& context) {
+    if (context.runtime() == nullptr) throw failed({errc::plugin, "redis: a store needs a runtime", {}});
+    return std::make_unique<redis_store>(options::from(context.settings()), *context.runtime());
+}
+
+} // namespace
+
+HOLDFAST_STORE_PLUGIN("redis", version_text, "jobs, locks, keys and messages on a Redis server", &make)
+
+} // namespace holdfast::redis

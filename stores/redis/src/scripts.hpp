@@ -1,0 +1,83 @@
+// The Lua that runs inside the server. Every call is one script: atomic, on the server's clock, one round trip. The
+// rules for jobs are those of job_machine.hpp.
+//
+// All keys start with P = "{namespace}:", so that they share a slot of a cluster:
+//   meta          hash: schema, marker, token, position, unsent
+//   j:<id>        hash: a job                    h:<id>  list: its attempts that have ended, packed
+//   c:<id>        set: its children              u       hash: type NUL unique key -> id
+//   p:<queue>     zset: due jobs, score 0; the member is priority, due time and id, so that it sorts in claim order
+//   s:<queue>, r:<queue>  zset: the same members by due time, scheduled and waiting for a retry
+//   l             zset: leased jobs by end of lease
+//   o, f:<state>  zset: ids of jobs that are open, or ended so; score 0     e:<state>  the latter by time of end
+//   x             zset: succeeded jobs by the time they are forgotten       t          zset: ids of jobs that were
+//   n             hash: state digit, queue -> number (2 processing, 4 to 8 ended, 0 waiting for a parent)
+//   qs, paused    set: queues
+//   k:<resource>  hash: a lock                   i:<key>  hash: an idempotency record    d:<key>  text: a claimed key
+//   m:<id>        hash: a message                ml:<key> zset: the line of a key, by position
+//   mh            hash: key -> the message at the head of its line
+//   mr, mf        zset: messages that may be sent, by position; those that may be later, by time
+//   ma            zset: messages set aside, by position     in:<consumer><id>  text: a received message
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+inline constexpr int schema_version = 1;
+
+enum class script : unsigned char {
+    prepare,
+    enqueue,
+    claim,
+    started,
+    heartbeat,
+    settle,
+    progress,
+    recover_stale,
+    next_due,
+    cancel,
+    requeue,
+    purge,
+    pause,
+    queues,
+    get,
+    list,
+    counts,
+    lock_acquire,
+    lock_renew,
+    lock_release,
+    key_claim,
+    key_begin,
+    key_complete,
+    key_abandon,
+    key_renew,
+    append,
+    lease_batch,
+    delivered,
+    message_failed,
+    set_aside,
+    send_again,
+    discard,
+    unsent,
+    receive,
+};
+inline constexpr std::size_t script_count = 34;
+
+// The whole text, with what it needs in front.
+std::string script_text(script which);
+
+// Parts, by topic.
+namespace lua {
+extern const std::string_view prepare, prelude;
+extern const std::string_view job_rules, enqueue, claim, started, heartbeat, settle, progress;
+extern const std::string_view recover_stale, cancel, requeue, purge;
+extern const std::string_view next_due, pause, queues, get, list, counts;
+extern const std::string_view lock_acquire, lock_renew, lock_release;
+extern const std::string_view key_claim, key_begin, key_complete, key_abandon, key_renew;
+extern const std::string_view outbox_rules, append, lease_batch, delivered, message_failed, set_aside, send_again,
+    discard, unsent, receive;
+} // namespace lua
+
+} // namespace holdfast::redis

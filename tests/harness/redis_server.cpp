@@ -1,0 +1,145 @@
+#include "harness/redis_server.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "harness/free_port.hpp"
+
+namespace holdfast::harness {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct descriptor {
+    int number = -1;
+    ~descriptor() {
+        if (number >= 0) ::close(number);
+    }
+};
+
+// The first line of the answer; nothing when the server cannot be reached.
+std::optional<std::string> ask(std::uint16_t port, const std::string& command) {
+    const descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval limit{5, 0};
+    ::setsockopt(socket.number, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (::connect(socket.number, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return std::nullopt;
+    const std::string line = command + "\r\n";
+    if (::send(socket.number, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+        return std::nullopt;
+    std::string answer;
+    std::array<char, 4096> part{};
+    while (answer.find("\r\n") == std::string::npos) {
+        const ssize_t got = ::recv(socket.number, part.data(), part.size(), 0);
+        if (got <= 0) return std::nullopt;
+        answer.append(part.data(), static_cast<std::size_t>(got));
+    }
+    return answer.substr(0, answer.find("\r\n"));
+}
+
+} // namespace
+
+std::optional<fs::path> redis_binary() {
+    std::istringstream path(std::getenv("PATH") == nullptr ? "/usr/bin" : std::getenv("PATH"));
+    for (std::string folder; std::getline(path, folder, ':');)
+        if (::access((fs::path(folder) / "redis-server").c_str(), X_OK) == 0) return fs::path(folder) / "redis-server";
+    return std::nullopt;
+}
+
+redis_server::redis_server(redis_options options) : options_(std::move(options)) {
+    const auto binary = redis_binary();
+    if (!binary) throw std::runtime_error("Redis is not installed");
+    binary_ = *binary;
+    fs::create_directory(folder_ / "data");
+    start();
+}
+
+redis_server::~redis_server() {
+    try {
+        stop();
+    } catch (...) {
+        server_.reset();
+    }
+}
+
+void redis_server::launch() {
+    command server;
+    server.arguments = {binary_.string(),
+                        "--port",
+                        std::to_string(port_),
+                        "--bind",
+                        "127.0.0.1",
+                        "--dir",
+                        (folder_ / "data").string(),
+                        "--save",
+                        "",
+                        "--appendonly",
+                        options_.append_only ? "yes" : "no",
+                        "--appendfsync",
+                        options_.fsync};
+    for (const std::string& each : options_.arguments) server.arguments.push_back(each);
+    server.output = log();
+    server_ = std::make_unique<child_process>(server);
+}
+
+void redis_server::start() {
+    if (server_ && server_->running()) return;
+    const bool first = port_ == 0;
+    if (first) port_ = free_port();
+    launch();
+    const auto give_up = std::chrono::steady_clock::now() + 30s;
+    for (;;) {
+        const auto answer = ask(port_, "PING");
+        if (server_->running() && answer && (answer->starts_with("+PONG") || answer->starts_with("-NOAUTH"))) return;
+        if (std::chrono::steady_clock::now() >= give_up)
+            throw std::runtime_error("Redis does not start:\n" + end_of_log());
+        if (!server_->running()) {
+            if (first) port_ = free_port(); // somebody took it
+            launch();
+        }
+        std::this_thread::sleep_for(10ms);
+    }
+}
+
+void redis_server::stop() {
+    if (server_) server_->stop(SIGTERM, 10s);
+    server_.reset();
+}
+
+void redis_server::kill() {
+    if (!server_) return;
+    server_->signal(SIGKILL);
+    server_->wait(10s);
+    server_.reset();
+}
+
+std::string redis_server::tell(const std::string& command) const {
+    auto answer = ask(port_, command);
+    if (!answer) throw std::runtime_error("Redis does not answer:\n" + end_of_log());
+    return *answer;
+}
+
+std::string redis_server::end_of_log() const {
+    std::ifstream file(log(), std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    const std::string all = text.str();
+    return all.size() > 2000 ? all.substr(all.size() - 2000) : all;
+}
+
+} // namespace holdfast::harness

@@ -1,0 +1,54 @@
+// A Redis server of the tests' own, in a temporary folder, on a free port of 127.0.0.1.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/child_process.hpp"
+#include "harness/temporary_folder.hpp"
+
+namespace holdfast::harness {
+
+struct redis_options {
+    bool append_only = true;
+    std::string fsync = "everysec";
+    std::vector<std::string> arguments{}; // more of the command line: "--maxmemory", "10mb"
+};
+
+// Nothing when Redis is not installed.
+std::optional<std::filesystem::path> redis_binary();
+
+// One thread at a time. Whatever fails throws std::runtime_error with the end of the server's log.
+class redis_server {
+public:
+    explicit redis_server(redis_options options = {});
+    ~redis_server();
+    redis_server(const redis_server&) = delete;
+    redis_server& operator=(const redis_server&) = delete;
+
+    std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_) + "/0"; }
+    std::uint16_t port() const noexcept { return port_; }
+    std::filesystem::path log() const { return folder_ / "log"; }
+
+    void start(); // until it answers, on the data of before
+    void stop();  // data is kept
+    void kill();  // kill -9
+    // One command in the simple form of the protocol, without blanks inside words; the first line of the answer.
+    std::string tell(const std::string& command) const;
+
+private:
+    void launch();
+    std::string end_of_log() const;
+
+    redis_options options_;
+    std::filesystem::path binary_;
+    temporary_folder folder_{"hfredis"};
+    std::uint16_t port_ = 0;
+    std::unique_ptr<child_process> server_;
+};
+
+} // namespace holdfast::harness

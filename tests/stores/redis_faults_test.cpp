@@ -1,0 +1,259 @@
+// What a Redis server and the way to it can do to a store.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "harness/free_port.hpp"
+#include "stores/redis_support.hpp"
+
+using namespace holdfast;
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using test::redis::desk;
+
+namespace {
+
+std::string through(const harness::tcp_proxy& proxy) {
+    return "redis://127.0.0.1:" + std::to_string(proxy.port());
+}
+
+// A node takes some two seconds to believe that its cluster is complete.
+void wait_for_cluster(const harness::redis_server& node) {
+    for (int i = 0; i < 1500 && node.tell("GET {x}:y").starts_with("-CLUSTERDOWN"); ++i)
+        std::this_thread::sleep_for(10ms);
+}
+
+} // namespace
+
+TEST_CASE("redis: a server that has forgotten the scripts is given them again") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    desk d(server.url());
+    const identifier id = d.add();
+    CHECK(server.tell("SCRIPT FLUSH") == "+OK");
+    const claimed_job mine = d.claim_one();
+    CHECK(mine.id == id);
+    CHECK(d.await(d.kept->locks()->try_acquire("r")).has_value());
+}
+
+TEST_CASE("redis: erased data are noticed by every call, and tokens still grow after a new start") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    desk d(server.url());
+    d.add();
+    const claimed_job mine = d.claim_one();
+    const std::uint64_t before = d.await(d.kept->locks()->try_acquire("r"))->token();
+    CHECK(server.tell("FLUSHALL") == "+OK");
+    const settlement done[] = {d.success(mine)};
+    for (const error& each : {d.refusal(d.jobs().settle(done)), d.refusal(d.jobs().enqueue({d.job()})),
+                              d.refusal(d.kept->locks()->try_acquire("r")), d.refusal(d.kept->outbox()->unsent()),
+                              d.refusal(d.kept->idempotency()->try_claim("k"))}) {
+        CHECK(each.code == errc::configuration);
+        CHECK_THAT(each.message, ContainsSubstring("erased"));
+    }
+    d.await(d.kept->prepare());
+    CHECK(d.await(d.kept->locks()->try_acquire("r"))->token() > before);
+}
+
+TEST_CASE("redis: a server that evicts keys is refused") {
+    NEEDS_REDIS();
+    harness::redis_server server({.arguments = {"--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"}});
+    asio_runtime on{asio_options{}};
+    const auto store = test::redis::open(on, {{"url", server.url()}});
+    const auto answer = sync_wait(on, store->prepare());
+    REQUIRE(!answer);
+    CHECK(answer.error().code == errc::configuration);
+    CHECK_THAT(answer.error().message, ContainsSubstring("allkeys-lru"));
+    CHECK(server.tell("CONFIG SET maxmemory-policy noeviction") == "+OK");
+    CHECK(sync_wait(on, store->prepare()).has_value());
+}
+
+TEST_CASE("redis: a schema newer than the plugin is refused with both versions") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    CHECK(server.tell("HSET {newer}:meta schema 77") == ":1");
+    asio_runtime on{asio_options{}};
+    const auto store = test::redis::open(on, {{"url", server.url()}, {"namespace", "newer"}});
+    const auto answer = sync_wait(on, store->prepare());
+    REQUIRE(!answer);
+    CHECK(answer.error().code == errc::configuration);
+    CHECK_THAT(answer.error().message, ContainsSubstring("77"));
+    CHECK_THAT(answer.error().message, ContainsSubstring("knows 1"));
+}
+
+TEST_CASE("redis: says what it can lose, as the server is set up") {
+    NEEDS_REDIS();
+    harness::redis_server always({.fsync = "always"});
+    harness::redis_server snapshots({.append_only = false});
+    harness::redis_server silent({.arguments = {"--rename-command", "CONFIG", ""}});
+    CHECK(desk(always.url()).kept->capabilities().writes_survive == survives::power_loss);
+    CHECK(desk(snapshots.url()).kept->capabilities().writes_survive == survives::process_crash);
+    CHECK_THAT(desk(silent.url()).kept->capabilities().loses, ContainsSubstring("unknown"));
+}
+
+TEST_CASE("redis: what was acknowledged is there after a kill -9 of the server") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    desk d(server.url());
+    CHECK(d.kept->capabilities().writes_survive == survives::server_crash);
+    const identifier claimed = d.add();
+    const claimed_job mine = d.claim_one();
+    std::vector<identifier> added;
+    for (int i = 0; i < 50; ++i) added.push_back(d.add());
+    server.kill();
+    CHECK(d.refusal(d.jobs().enqueue({d.job()})).code == errc::unavailable);
+    CHECK(d.refusal(d.kept->now()).code == errc::unavailable);
+    server.start();
+    for (const identifier& each : added) CHECK(d.state_of(each) == job_state::pending);
+    const settlement done[] = {d.success(mine)};
+    CHECK(d.await(d.jobs().settle(done)).at(0).answer == write_answer::done);
+    CHECK(d.state_of(claimed) == job_state::succeeded);
+}
+
+TEST_CASE("redis: an enqueue whose answer was cut off is unknown, and repeating it is safe") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    harness::tcp_proxy proxy(server.port());
+    desk d(through(proxy));
+    const new_job j = d.job();
+    for (const std::size_t bytes : {0u, 3u}) {
+        proxy.truncate_next_reply(bytes);
+        CHECK(d.refusal(d.jobs().enqueue({j})).code == errc::unknown_outcome);
+    }
+    CHECK(proxy.truncated() == 2);
+    CHECK(d.state_of(j.id) == job_state::pending);
+    const enqueued again = d.await(d.jobs().enqueue({j})).at(0);
+    CHECK(again.id == j.id);
+    CHECK(!again.created);
+    const auto claimed = d.await(d.jobs().claim({{"default"}, 10, 1min, "w"}));
+    CHECK(claimed.size() == 1);
+}
+
+TEST_CASE("redis: a settlement whose answer was cut off is resolved by reading back") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    harness::tcp_proxy proxy(server.port());
+    desk d(through(proxy));
+    const identifier id = d.add();
+    const claimed_job mine = d.claim_one();
+    const settlement done[] = {d.success(mine)};
+    proxy.truncate_next_reply(0);
+    CHECK(d.refusal(d.jobs().settle(done)).code == errc::unknown_outcome);
+    CHECK(d.await(d.jobs().settle(done)).at(0).answer == write_answer::stale); // the first one counted
+    const auto view = std::get<job_view>(d.await(d.jobs().get(id)));
+    CHECK(view.state == job_state::succeeded);
+    CHECK(view.history.size() == 1);
+    CHECK(view.history.at(0).token == mine.lease.token());
+}
+
+TEST_CASE("redis: a read whose answer was cut off is made again") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    harness::tcp_proxy proxy(server.port());
+    desk d(through(proxy));
+    const identifier id = d.add();
+    proxy.truncate_next_reply(5);
+    CHECK(d.state_of(id) == job_state::pending);
+    CHECK(proxy.truncated() == 1);
+}
+
+TEST_CASE("redis: connections that were cut while idle hurt nobody") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    harness::tcp_proxy proxy(server.port());
+    desk d(through(proxy));
+    const identifier id = d.add();
+    proxy.cut();
+    for (int i = 0; i < 100 && proxy.connections() > 0; ++i) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(5ms); // until the end has come through
+    const identifier other = d.add();
+    CHECK(d.state_of(id) == job_state::pending);
+    CHECK(d.state_of(other) == job_state::pending);
+}
+
+TEST_CASE(
+    "redis: a server that does not answer in time leaves the outcome unknown, one that cannot be reached does not") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    harness::tcp_proxy proxy(server.port());
+    desk d(through(proxy), {});
+    const new_job j = d.job();
+    proxy.drop_replies(true);
+    CHECK(d.refusal(d.jobs().enqueue({j})).code == errc::unknown_outcome);
+    proxy.drop_replies(false);
+    CHECK(d.state_of(j.id) == job_state::pending);
+    proxy.delay(20ms);
+    CHECK(d.claim_one().id == j.id);
+    server.kill();
+    CHECK(d.refusal(d.jobs().enqueue({d.job()})).code != errc::internal);
+}
+
+TEST_CASE("redis: settings that are wrong are refused, without the password") {
+    NEEDS_REDIS();
+    asio_runtime on{asio_options{}};
+    for (const char* url : {"http://x", "redis://", "redis://h:0", "redis://h:99999", "redis://h/x", "rediss://h"})
+        CHECK_THROWS_WITH(test::redis::open(on, {{"url", url}}), ContainsSubstring("url"));
+    CHECK_THROWS_WITH(test::redis::open(on, {{"url", "redis://h"}, {"namespace", "a{b"}}),
+                      ContainsSubstring("namespace"));
+    CHECK_THROWS_WITH(test::redis::open(on, {}), ContainsSubstring("url"));
+    harness::redis_server server({.arguments = {"--requirepass", "s3cret-right"}});
+    const auto at = [&](const std::string& login) {
+        return "redis://" + login + "127.0.0.1:" + std::to_string(server.port());
+    };
+    const auto wrong = test::redis::open(on, {{"url", at(":s3cret-wrong@")}});
+    const auto answer = sync_wait(on, wrong->prepare());
+    REQUIRE(!answer);
+    CHECK(answer.error().code == errc::configuration);
+    CHECK(answer.error().message.find("s3cret") == std::string::npos);
+    const auto right = test::redis::open(on, {{"url", at(":s3cret%2Dright@")}});
+    CHECK(sync_wait(on, right->prepare()).has_value());
+    const auto nobody = test::redis::open(on, {{"url", at("")}});
+    CHECK(!sync_wait(on, nobody->prepare()));
+}
+
+TEST_CASE("redis: works on a node of a cluster, where a script may touch one slot only") {
+    NEEDS_REDIS();
+    const std::string bus = std::to_string(harness::free_port());
+    harness::redis_server server({.arguments = {"--cluster-enabled", "yes", "--cluster-port", bus}});
+    CHECK(server.tell("CLUSTER ADDSLOTSRANGE 0 16383") == "+OK");
+    wait_for_cluster(server);
+    desk d(server.url());
+    new_job parent = d.job();
+    new_job child = d.job();
+    child.parent = parent.id;
+    child.unique_key = "k";
+    d.await(d.jobs().enqueue({parent, child}));
+    const claimed_job mine = d.claim_one();
+    const settlement done[] = {d.success(mine)};
+    CHECK(d.await(d.jobs().settle(done)).at(0).now == job_state::succeeded);
+    CHECK(d.claim_one().id == child.id);
+    outgoing_message m{d.ids.next(), "topic", "key", {"t", 1, "application/json", "{}"}, {}};
+    d.await(d.kept->outbox()->append({m}));
+    CHECK(d.await(d.kept->outbox()->lease_batch(5, 1min, "relay")).size() == 1);
+    CHECK(d.await(d.kept->locks()->try_acquire("r")).has_value());
+    d.await(d.kept->destroy());
+    CHECK(server.tell("DBSIZE") == ":0");
+}
+
+TEST_CASE("redis: a node that does not have the slot sends the store to the one that has") {
+    NEEDS_REDIS();
+    const auto node = [] {
+        return harness::redis_options{
+            .arguments = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(harness::free_port())}};
+    };
+    const auto first_options = node();
+    const auto second_options = node();
+    harness::redis_server first(first_options);
+    harness::redis_server second(second_options);
+    CHECK(second.tell("CLUSTER ADDSLOTSRANGE 0 16383") == "+OK");
+    CHECK(first.tell("CLUSTER MEET 127.0.0.1 " + std::to_string(second.port()) + " " +
+                     second_options.arguments.back()) == "+OK");
+    wait_for_cluster(first);
+    wait_for_cluster(second);
+    CHECK(first.tell("GET {x}:y").starts_with("-MOVED"));
+    desk d(first.url());
+    const identifier id = d.add();
+    CHECK(d.claim_one().id == id);
+    CHECK(first.tell("DBSIZE") == ":0");
+    CHECK(second.tell("DBSIZE") != ":0");
+}
