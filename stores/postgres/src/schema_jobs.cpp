@@ -14,7 +14,7 @@ CREATE FUNCTION {ns}.enqueue(_id uuid[], _queue text[], _type text[], _version i
     _priority integer[], _absolute boolean[], _due bigint[], _max_attempts integer[], _max_crashes integer[],
     _may_restart boolean[], _keep_for bigint[], _headers bytea[], _unique_key bytea[], _body bytea[],
     _parent uuid[], _new_queues text[])
-RETURNS TABLE (wanted uuid, found uuid) LANGUAGE plpgsql
+RETURNS TABLE (wanted uuid, holder uuid) LANGUAGE plpgsql
 SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
@@ -51,10 +51,10 @@ BEGIN
         WHERE _made IS NULL OR NOT n.id = ANY (_made)
     LOOP
         wanted := _each.id;
-        found := {ns}.enqueue_one(_each.id, _each.queue, _each.type, _each.version, _each.content_type, _each.priority,
+        holder := {ns}.enqueue_one(_each.id, _each.queue, _each.type, _each.version, _each.content_type, _each.priority,
             _each.absolute, _each.due, _each.max_attempts, _each.max_crashes, _each.may_restart, _each.keep_for,
             _each.headers, _each.unique_key, _each.body, _each.parent);
-        IF found IS NOT NULL THEN RETURN NEXT; END IF;
+        IF holder IS NOT NULL THEN RETURN NEXT; END IF;
     END LOOP;
 END $$;
 

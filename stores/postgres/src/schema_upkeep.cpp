@@ -69,12 +69,11 @@ SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     _old uuid[];
 BEGIN
-    SELECT array_agg(s.id) INTO _old FROM (
-        (SELECT j.id FROM {ns}.jobs j WHERE j.state = 4 AND j.ended <= _now - _keep AND j.keep_for IS NULL
-        ORDER BY j.ended LIMIT 1000 FOR UPDATE SKIP LOCKED)
-        UNION ALL
-        (SELECT j.id FROM {ns}.jobs j WHERE j.state = 4 AND j.keep_for IS NOT NULL AND j.ended + j.keep_for <= _now
-        ORDER BY j.ended + j.keep_for LIMIT 1000 FOR UPDATE SKIP LOCKED)) s;
+    _old := ARRAY(SELECT j.id FROM {ns}.jobs j WHERE j.state = 4 AND j.ended <= _now - _keep AND j.keep_for IS NULL
+            ORDER BY j.ended LIMIT 1000 FOR UPDATE SKIP LOCKED)
+        || ARRAY(SELECT j.id FROM {ns}.jobs j
+            WHERE j.state = 4 AND j.keep_for IS NOT NULL AND j.ended + j.keep_for <= _now
+            ORDER BY j.ended + j.keep_for LIMIT 1000 FOR UPDATE SKIP LOCKED);
     IF cardinality(_old) > 0 THEN PERFORM {ns}.forget(_old, _now); END IF;
     DELETE FROM {ns}.forgotten_jobs f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.forgotten_jobs o
         WHERE o.forgotten <= _now - _keep_notes ORDER BY o.forgotten LIMIT 1000 FOR UPDATE SKIP LOCKED));

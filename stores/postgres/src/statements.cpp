@@ -29,7 +29,7 @@ statements::statements(std::string_view name) : namespace_(name) {
         "nullif($12::int8, -1), nullif($13::bytea, ''), $14::bytea FROM (SELECT {ns}.clock() AS now OFFSET 0) c "
         "WHERE NOT EXISTS (SELECT FROM {ns}.forgotten_jobs f WHERE f.id = $1) ON CONFLICT (id) DO NOTHING RETURNING 1");
     set(query::enqueue, "enqueue",
-        "SELECT wanted, found FROM {ns}.enqueue($1::uuid[], $2::text[], $3::text[], $4::int4[], $5::bytea[], "
+        "SELECT wanted, holder FROM {ns}.enqueue($1::uuid[], $2::text[], $3::text[], $4::int4[], $5::bytea[], "
         "$6::int4[], $7::bool[], $8::int8[], $9::int4[], $10::int4[], $11::bool[], $12::int8[], $13::bytea[], "
         "$14::bytea[], $15::bytea[], $16::uuid[], $17::text[])");
     set(query::find_jobs, "find_jobs", "SELECT j.id FROM {ns}.jobs j WHERE j.id = ANY ($1::uuid[])");
