@@ -20,7 +20,7 @@ help:
 	@echo "make clean      remove build/"
 
 deps:
-	@scripts/deps build sanitizers bench lint
+	@scripts/deps build servers sanitizers bench lint
 
 build:
 	@scripts/deps build
@@ -35,16 +35,16 @@ demo:
 
 ifeq ($(SANITIZERS),0)
 test:
-	@scripts/deps build bench
+	@scripts/deps build servers bench
 	@JOBS=$(JOBS) scripts/test ci
 else
 test:
-	@scripts/deps build sanitizers bench
+	@scripts/deps build servers sanitizers bench
 	@JOBS=$(JOBS) scripts/test ci asan tsan
 endif
 
 asan tsan:
-	@scripts/deps build sanitizers
+	@scripts/deps build servers sanitizers
 	@JOBS=$(JOBS) scripts/test $@
 
 bench:

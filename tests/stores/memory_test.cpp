@@ -30,7 +30,7 @@ void passes(runtime& on, int expected_skips) {
 constexpr int needs_a_second_instance = 12;
 
 // A store whose jobs facet does one thing wrong.
-class careless_jobs : public job_store {
+class careless_jobs final : public job_store {
 public:
     explicit careless_jobs(job_store& inner) : inner_(inner) {}
     task<result<std::vector<enqueued>>> enqueue(std::vector<new_job> jobs, unit_of_work* in) override {

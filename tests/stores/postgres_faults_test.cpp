@@ -165,7 +165,7 @@ TEST_CASE("postgres: a read-only server refuses writes as unavailable and still 
     CHECK(d.refusal(d.kept->locks()->try_acquire("door")).code == errc::unavailable);
     CHECK(d.view(ids[0]).state == job_state::pending);
 
-    d.sql("SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only");
+    d.sql("ALTER SYSTEM RESET default_transaction_read_only");
     d.sql("SELECT pg_reload_conf()");
     end_sessions(d);
     CHECK(d.add(1).size() == 1);

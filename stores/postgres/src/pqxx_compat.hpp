@@ -44,6 +44,7 @@ private:
 class session final : public pqxx::connection {
 public:
     explicit session(const std::string& url) : pqxx::connection(url) { inhibit_reactivation(true); }
+    ~session() { disconnect(); } // while it is still quiet
 
 private:
     pqxx::quiet_errorhandler quiet_{*this};
