@@ -106,7 +106,10 @@ void print(const std::vector<line>& lines, const bench::sleeper_figures& s, cons
     std::printf("%-42s %9s %8s %12s  %s\n", "", "ns/op", "allocs", "clock reads", "promise");
     for (const line& l : lines)
         std::printf("%-42s %9.1f %8.2f %12.2f  %s%s\n", l.measured.name.c_str(), l.measured.ns, l.measured.allocations,
-                    l.clock_reads, l.promised.c_str(), l.promised.empty() ? "" : l.kept ? "  kept" : "  NOT KEPT");
+                    l.clock_reads, l.promised.c_str(),
+                    l.promised.empty() ? ""
+                    : l.kept           ? "  kept"
+                                       : "  NOT KEPT");
     std::printf("%d sleeping retries: %.0f bytes each, all cancelled in %.1f ms\n", s.sleepers, s.bytes_per_sleeper,
                 s.cancel_all_ms);
     std::printf("%d timers due within 50 ms: all expired after %.1f ms, %d early, %d missing\n", t.timers,
@@ -120,13 +123,14 @@ bool write_json(const std::filesystem::path& file, const std::vector<line>& line
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const line& l = lines[i];
         char text[320];
-        std::snprintf(text, sizeof text,
-                      "    {\"name\": \"%s\", \"ns_per_op\": %.2f, \"allocs_per_op\": %.3f, \"clock_reads\": %.3f%s}%s\n",
-                      l.measured.name.c_str(), l.measured.ns, l.measured.allocations, l.clock_reads,
-                      l.promised.empty() ? ""
-                      : l.kept           ? ", \"promise_kept\": true"
-                                         : ", \"promise_kept\": false",
-                      i + 1 < lines.size() ? "," : "");
+        std::snprintf(
+            text, sizeof text,
+            "    {\"name\": \"%s\", \"ns_per_op\": %.2f, \"allocs_per_op\": %.3f, \"clock_reads\": %.3f%s}%s\n",
+            l.measured.name.c_str(), l.measured.ns, l.measured.allocations, l.clock_reads,
+            l.promised.empty() ? ""
+            : l.kept           ? ", \"promise_kept\": true"
+                               : ", \"promise_kept\": false",
+            i + 1 < lines.size() ? "," : "");
         out << text;
     }
     out << "  ],\n  \"sleepers\": {\"count\": " << s.sleepers << ", \"bytes_each\": " << s.bytes_per_sleeper
@@ -174,6 +178,7 @@ int main(int argc, char** argv) {
         std::printf("written: %s\n", file.c_str());
     }
     const bool kept = std::ranges::all_of(lines, &line::kept) && timers.early == 0 && timers.missing == 0;
-    if (!kept) std::printf("a promise was not kept; machines are noisy: run it again on a quiet one before believing it\n");
+    if (!kept)
+        std::printf("a promise was not kept; machines are noisy: run it again on a quiet one before believing it\n");
     return kept ? 0 : 1;
 }

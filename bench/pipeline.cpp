@@ -170,6 +170,12 @@ BENCHMARK_CAPTURE(coroutine, timeout, bench::timeout_breaker)->Name("coroutine: 
 BENCHMARK_CAPTURE(coroutine, all, bench::all_stages)->Name("coroutine: all stages");
 BENCHMARK(open_circuit)->Name("open circuit, refused as a value");
 BENCHMARK(retry_on_error)->Name("one more attempt after a returned error");
-BENCHMARK_CAPTURE(blocking, contended, bench::contended)->Name("breaker, contended")->Threads(1)->Threads(2)->Threads(8)->Threads(64)->UseRealTime();
+BENCHMARK_CAPTURE(blocking, contended, bench::contended)
+    ->Name("breaker, contended")
+    ->Threads(1)
+    ->Threads(2)
+    ->Threads(8)
+    ->Threads(64)
+    ->UseRealTime();
 
 } // namespace

@@ -27,7 +27,8 @@ holdfast::task<int> fail(holdfast::attempt&) {
     co_return 0;
 }
 
-holdfast::task<void> sleep_between_attempts(holdfast::policies& policies, std::stop_token stop, std::atomic<int>& ended) {
+holdfast::task<void> sleep_between_attempts(holdfast::policies& policies, std::stop_token stop,
+                                            std::atomic<int>& ended) {
     const auto outcome = co_await policies.try_execute(patient, fail, std::move(stop));
     if (outcome.stop_reason() == holdfast::stop_reason::cancelled) ended.fetch_add(1);
 }

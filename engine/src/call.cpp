@@ -161,13 +161,15 @@ duration call::choose_delay(const failure& f, std::optional<duration> hint) {
     std::optional<duration> asked = retry.delay_for != nullptr ? retry.delay_for(f, number_) : std::nullopt;
     if (!asked) asked = hint ? hint : f.retry_after();
     if (asked) return std::clamp(*asked, duration::zero(), retry.max_delay);
-    if (!random_) random_.emplace(p_.seed_ ^ p_.series_.fetch_add(1, std::memory_order_relaxed) * 0x9e3779b97f4a7c15ULL);
+    if (!random_)
+        random_.emplace(p_.seed_ ^ p_.series_.fetch_add(1, std::memory_order_relaxed) * 0x9e3779b97f4a7c15ULL);
     return retry.delay_before(number_, *random_);
 }
 
 call::next call::retry_or_finish(const failure& f, int rule, std::optional<duration> hint) {
     const bool timed_out = x_.report.refusal == errc::timed_out;
-    if (timed_out && now_ >= total_deadline_) return finish(stop_reason::deadline); // also where it was the last attempt
+    if (timed_out && now_ >= total_deadline_)
+        return finish(stop_reason::deadline); // also where it was the last attempt
     if (spent(rule)) return finish(stop_reason::exhausted);
     delay_ = choose_delay(f, hint);
     const bool bounded = total_deadline_ != never;
@@ -288,12 +290,8 @@ void call::record(attempt_end end, const failure* f, unsigned slot, int number, 
 }
 
 execution_event call::event(event_kind kind) const noexcept {
-    return {.kind = kind,
-            .policy = p_.name(),
-            .key = p_.key_,
-            .execution = x_.id,
-            .at = read_clock(),
-            .attempt = number_};
+    return {
+        .kind = kind, .policy = p_.name(), .key = p_.key_, .execution = x_.id, .at = read_clock(), .attempt = number_};
 }
 
 void call::tell_started(int number, event_kind kind) const noexcept {

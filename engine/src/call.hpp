@@ -20,7 +20,8 @@ public:
 
     call(pipeline_impl& p, const holdfast::plan& in_force, operation_slots& slots, execution& x) noexcept
         : p_(p), plan_(in_force), slots_(slots), x_(x), listening_(p.listeners_.any()) {
-        if (listening_) [[unlikely]] x_.id = p_.listeners_.next_execution();
+        if (listening_) [[unlikely]]
+            x_.id = p_.listeners_.next_execution();
     }
     call(const call&) = delete;
     call& operator=(const call&) = delete;
@@ -29,7 +30,8 @@ public:
 
     // The stages outside the attempts.
     [[gnu::always_inline]] next enter() noexcept {
-        if (x_.stop.stop_requested()) [[unlikely]] return cancel();
+        if (x_.stop.stop_requested()) [[unlikely]]
+            return cancel();
         if (plan_.has_rate && !take_rate_permit()) return next::finished;
         if (plan_.has_concurrency) {
             switch (p_.limiter_.try_enter(plan_.options.concurrency)) {
@@ -44,7 +46,8 @@ public:
 
     // The stages around one attempt. `attempt`: number() and deadline() are set.
     [[gnu::always_inline]] next before_attempt() noexcept {
-        if (x_.stop.stop_requested()) [[unlikely]] return cancel();
+        if (x_.stop.stop_requested()) [[unlikely]]
+            return cancel();
         ++number_;
         deadline_ = never;
         if (plan_.limited_in_time || listening_) {
@@ -56,7 +59,8 @@ public:
                     const time_point own = saturating_add(started_, plan_.timeout);
                     if (own < deadline_) deadline_ = own;
                 }
-                if (started_ >= deadline_) [[unlikely]] return expired_on_entry();
+                if (started_ >= deadline_) [[unlikely]]
+                    return expired_on_entry();
             }
         }
         if (plan_.has_breaker) {
@@ -64,19 +68,21 @@ public:
             if (!p_.breaker_.enter(plan_.breaker, [&] { return time_of_start(); }, permit_, retry_after)) [[unlikely]]
                 return circuit_refused(retry_after);
         }
-        if (listening_) [[unlikely]] tell_started(number_);
+        if (listening_) [[unlikely]]
+            tell_started(number_);
         if (number_ > 1) forget_last_attempt();
         return next::attempt;
     }
     [[gnu::always_inline]] next after_attempt(invoke_end end, const attempt& a) noexcept {
         const bool watched = listening_ || x_.ledger != nullptr;
-        if (end == invoke_end::value && !watched && surely_in_time()) [[likely]] now_ = coarse_;
+        if (end == invoke_end::value && !watched && surely_in_time()) [[likely]]
+            now_ = coarse_;
         else if (plan_.limited_in_time || listening_) now_ = read_clock();
         const bool late = deadline_ != never && now_ >= deadline_;
         if (end == invoke_end::value && !late && !plan_.inspects_values) [[likely]] {
             if (plan_.has_breaker)
-                p_.breaker_.record(plan_.breaker, [&] { return time_of_end(); }, permit_,
-                                   circuit_breaker::verdict::success);
+                p_.breaker_.record(
+                    plan_.breaker, [&] { return time_of_end(); }, permit_, circuit_breaker::verdict::success);
             record(attempt_end::succeeded, nullptr);
             return finish(stop_reason::succeeded);
         }
@@ -154,7 +160,8 @@ private:
         if (reason != stop_reason::succeeded && !x_.report.refusal && !x_.report.exception)
             x_.report.exception = slots_.exception(chosen_);
         if (holds_slot_) p_.limiter_.leave();
-        if (listening_) [[unlikely]] tell_completed();
+        if (listening_) [[unlikely]]
+            tell_completed();
         return next::finished;
     }
     next finish_with(stop_reason reason, errc refusal) noexcept {
@@ -166,15 +173,10 @@ private:
     judgement judge(const failure& f) const; // may throw: rules are user code
     bool spent(int rule) noexcept;
     duration choose_delay(const failure& f, std::optional<duration> hint); // may throw
-    time_point time_of_start() const noexcept {
-        return plan_.limited_in_time || listening_ ? started_ : read_clock();
-    }
-    time_point time_of_end() const noexcept {
-        return plan_.limited_in_time || listening_ ? now_ : read_clock();
-    }
+    time_point time_of_start() const noexcept { return plan_.limited_in_time || listening_ ? started_ : read_clock(); }
+    time_point time_of_end() const noexcept { return plan_.limited_in_time || listening_ ? now_ : read_clock(); }
     void give_back(circuit_breaker::verdict v) noexcept {
-        if (plan_.has_breaker)
-            p_.breaker_.record(plan_.breaker, [&] { return time_of_end(); }, permit_, v);
+        if (plan_.has_breaker) p_.breaker_.record(plan_.breaker, [&] { return time_of_end(); }, permit_, v);
     }
 
     // The failure, if any, is in the attempt's slot.

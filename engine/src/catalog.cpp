@@ -19,7 +19,8 @@ public:
         const std::lock_guard lock(mutex_);
         auto [at, fresh] = entries_.try_emplace(std::string(options.name));
         if (!fresh)
-            return fail(errc::duplicate, "policy \"" + at->first + "\" is registered twice; policy names are unique in a host");
+            return fail(errc::duplicate,
+                        "policy \"" + at->first + "\" is registered twice; policy names are unique in a host");
         at->second.cell.name = at->first;
         at->second.make_current(options);
         return {};
@@ -68,9 +69,9 @@ private:
         for (const auto& [each, entry] : entries_) known.push_back(each);
         std::string message = "no policy \"" + std::string(name) + "\" is registered";
         const std::string hint = did_you_mean(name, known);
-        message += !hint.empty()     ? hint
-                   : known.empty()   ? "; none is: add it to the host before it starts"
-                                     : "; add it to the host before it starts";
+        message += !hint.empty()   ? hint
+                   : known.empty() ? "; none is: add it to the host before it starts"
+                                   : "; add it to the host before it starts";
         return {errc::unknown_policy, std::move(message), std::nullopt};
     }
 

@@ -218,7 +218,8 @@ void circuit_breaker::forget_expired_probes(time_point now) {
 // Whoever finds nobody telling tells everything, also what is added meanwhile: so the order is kept, and an observer
 // that calls back does not wait for itself.
 void circuit_breaker::notify() {
-    if (!has_untold_.load(std::memory_order_acquire)) [[likely]] return;
+    if (!has_untold_.load(std::memory_order_acquire)) [[likely]]
+        return;
     std::unique_lock lock(mutex_);
     if (telling_) return;
     telling_ = true;

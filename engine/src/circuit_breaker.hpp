@@ -92,9 +92,7 @@ public:
         record_slowly(s, now(), p, v);
     }
 
-    bool closed() const noexcept {
-        return state_of(word_.load(std::memory_order_acquire)) == circuit_state::closed;
-    }
+    bool closed() const noexcept { return state_of(word_.load(std::memory_order_acquire)) == circuit_state::closed; }
     // True: a call at `now` would be refused, until `retry_after`. False: it may or may not. No lock.
     bool refuses(time_point now, duration& retry_after) const noexcept {
         if (state_of(word_.load(std::memory_order_acquire)) != circuit_state::open) return false;

@@ -84,9 +84,9 @@ private:
     static int running(std::uint64_t word) noexcept { return static_cast<int>(word & 0xffff'ffff); }
     static int waiting(std::uint64_t word) noexcept { return static_cast<int>(word >> 32); }
 
-    entry join(waiter& w) noexcept;       // entered, must_wait (now in line), or full
-    bool remove(waiter& w) noexcept;      // false: it was already given a slot
-    void pass_on() noexcept;              // gives the caller's slot to the first in line
+    entry join(waiter& w) noexcept;  // entered, must_wait (now in line), or full
+    bool remove(waiter& w) noexcept; // false: it was already given a slot
+    void pass_on() noexcept;         // gives the caller's slot to the first in line
     void unlink(waiter& w) noexcept;
 
     std::atomic<std::uint64_t> word_ = 0; // waiting | running

@@ -77,7 +77,8 @@ std::vector<std::string> lint(const policy_options& o) {
     if (!calls && !o.total_timeout)
         findings.push_back(quoted(o.name) + " retries without limit; give it a total_timeout");
     else if (repeats && !longest)
-        findings.push_back(quoted(o.name) + " retries, but nothing limits one attempt; give it a timeout or a total_timeout");
+        findings.push_back(quoted(o.name) +
+                           " retries, but nothing limits one attempt; give it a timeout or a total_timeout");
     else if (longest && *longest > minutes{10})
         findings.push_back(quoted(o.name) + " can take " + to_short_text(*longest) +
                            " in the worst case; a total_timeout would bound it");
@@ -101,7 +102,8 @@ std::vector<std::string> lint(std::span<const policy> chain) {
         for (auto& each : lint(o)) findings.push_back(std::move(each));
         names = std::string(o.name) + (names.empty() ? "" : " > " + names);
         const auto own = worst_case_calls(o);
-        calls = calls && own && *own <= 1'000'000'000 / std::max(1L, *calls) ? std::optional(*calls * *own) : std::nullopt;
+        calls =
+            calls && own && *own <= 1'000'000'000 / std::max(1L, *calls) ? std::optional(*calls * *own) : std::nullopt;
         if (const auto limit = worst_case_duration(o)) {
             longest = limit; // its timeouts bound what is inside
         } else {
@@ -109,7 +111,8 @@ std::vector<std::string> lint(std::span<const policy> chain) {
         }
     }
     if (chain.size() > 1 && (!calls || *calls > 10))
-        findings.push_back(names + " multiply to " + (calls ? "up to " + std::to_string(*calls) : std::string("unlimited")) +
+        findings.push_back(names + " multiply to " +
+                           (calls ? "up to " + std::to_string(*calls) : std::string("unlimited")) +
                            " calls; retry at one layer only");
     if (chain.size() > 1 && longest && *longest > minutes{10} && *longest != forever)
         findings.push_back(names + " together can take " + to_short_text(*longest));

@@ -62,24 +62,29 @@ void pipeline_impl::run(operation& what, execution& x) noexcept {
         attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, never, overdue_);
         const invoke_end end = what.invoke(a, 0);
         x.report.attempt_count = 1;
-        if (end == invoke_end::value) [[likely]] return;
+        if (end == invoke_end::value) [[likely]]
+            return;
         call c(*this, in_force, what, x);
         return drive(c, what, c.after_plain_attempt(end, a));
     }
-    if (in_force.breaker_decides_first && !breaker_.closed() && refused_at_once(in_force, x)) [[unlikely]] return;
+    if (in_force.breaker_decides_first && !breaker_.closed() && refused_at_once(in_force, x)) [[unlikely]]
+        return;
     call c(*this, in_force, what, x);
     call::next then = c.enter();
     if (then == call::next::wait_for_slot) [[unlikely]]
         then = c.waited_for_slot(sync_wait(on_, wait_in_line(limiter_, in_force.options.concurrency, on_, x.stop)));
-    if (then == call::next::finished) [[unlikely]] return;
-    if (in_force.has_hedge) [[unlikely]] return sync_wait(on_, run_hedged(c, what));
+    if (then == call::next::finished) [[unlikely]]
+        return;
+    if (in_force.has_hedge) [[unlikely]]
+        return sync_wait(on_, run_hedged(c, what));
     then = c.before_attempt();
     if (then == call::next::attempt) [[likely]] {
         attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, c.deadline(), overdue_);
         const invoke_end end = what.invoke(a, 0);
         then = c.after_attempt(end, a);
     }
-    if (then != call::next::finished) [[unlikely]] drive(c, what, then);
+    if (then != call::next::finished) [[unlikely]]
+        drive(c, what, then);
 }
 
 bool pipeline_impl::refused_at_once(const plan& in_force, execution& x) const noexcept {
@@ -120,7 +125,8 @@ task<void> pipeline_impl::run_plain(const plan& in_force, async_operation& what,
     attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, never, overdue_);
     const invoke_end end = co_await invoke_async{what, a, 0};
     x.report.attempt_count = 1;
-    if (end == invoke_end::value) [[likely]] co_return;
+    if (end == invoke_end::value) [[likely]]
+        co_return;
     co_await run_rest(in_force, what, x, end, a);
 }
 
@@ -137,7 +143,8 @@ task<void> pipeline_impl::run_full(const plan& in_force, async_operation& what, 
     call::next then = c.enter();
     if (then == call::next::wait_for_slot) [[unlikely]]
         then = c.waited_for_slot(co_await wait_in_line(limiter_, in_force.options.concurrency, on_, x.stop));
-    if (then == call::next::finished) [[unlikely]] co_return;
+    if (then == call::next::finished) [[unlikely]]
+        co_return;
     if (in_force.has_hedge) [[unlikely]] {
         co_await run_hedged(c, what);
         co_return;
@@ -148,7 +155,8 @@ task<void> pipeline_impl::run_full(const plan& in_force, async_operation& what, 
         const invoke_end end = co_await invoke_async{what, a, 0};
         then = c.after_attempt(end, a);
     }
-    if (then != call::next::finished) [[unlikely]] co_await drive(c, what, then);
+    if (then != call::next::finished) [[unlikely]]
+        co_await drive(c, what, then);
 }
 
 task<void> pipeline_impl::drive(call& c, async_operation& what, call_next then) {

@@ -50,7 +50,8 @@ private:
     // count to stay on the one it began with.
     const plan& current() const {
         const plan* p = plan_.load(std::memory_order_acquire);
-        if (p->source == cell_.current.load(std::memory_order_acquire)) [[likely]] return *p;
+        if (p->source == cell_.current.load(std::memory_order_acquire)) [[likely]]
+            return *p;
         return replan();
     }
     const plan& replan() const;
@@ -63,7 +64,8 @@ private:
     bool refused_at_once(const plan& in_force, execution& x) const noexcept;
     void drive(call& c, operation& what, call_next then) noexcept;
     task<void> drive(call& c, async_operation& what, call_next then);
-    task<void> run_rest(const plan& in_force, async_operation& what, execution& x, invoke_end end, const attempt& first);
+    task<void> run_rest(const plan& in_force, async_operation& what, execution& x, invoke_end end,
+                        const attempt& first);
     task<void> run_plain(const plan& in_force, async_operation& what, execution& x);
     task<void> run_full(const plan& in_force, async_operation& what, execution& x);
     void circuit_moved(const circuit_breaker::transition& t) const;

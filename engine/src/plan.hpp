@@ -23,7 +23,8 @@ struct plan {
         total_timeout = o.total_timeout.value_or(forever);
         if (has_breaker) breaker = breaker_settings::from(o.breaker);
         constexpr int most = std::numeric_limits<int>::max();
-        if (has_retry) max_number = retry.max_attempts == unlimited ? unlimited : std::min(retry.max_attempts, most - 1) + 1;
+        if (has_retry)
+            max_number = retry.max_attempts == unlimited ? unlimited : std::min(retry.max_attempts, most - 1) + 1;
         if (has_hedge) max_number = o.hedge.max_hedges + 1;
         limited_in_time = timeout != forever || total_timeout != forever;
         for (const rule& each : o.rules) {
@@ -33,7 +34,8 @@ struct plan {
         }
         for (const rule& each : o.rules)
             if (each.then == rule::verdict::stop && each.on == rule::subject::anything) inspects_values = true;
-        coarse_is_enough = !has_breaker || breaker.consecutive_failures > 0 || breaker.window >= std::chrono::seconds{10};
+        coarse_is_enough =
+            !has_breaker || breaker.consecutive_failures > 0 || breaker.window >= std::chrono::seconds{10};
         breaker_decides_first = has_breaker && !has_concurrency && !has_rate && !has_hedge && !retry.on_circuit_open;
         plain = !has_breaker && !has_concurrency && !has_rate && !has_budget && !has_hedge && !limited_in_time &&
                 !inspects_values;
@@ -53,12 +55,12 @@ struct plan {
     bool has_budget = false;
     bool has_hedge = false;
     bool limited_in_time = false;
-    bool inspects_values = false;  // rules look at good values too
-    bool coarse_is_enough = false; // the cheap clock will do to book a success
+    bool inspects_values = false;       // rules look at good values too
+    bool coarse_is_enough = false;      // the cheap clock will do to book a success
     bool breaker_decides_first = false; // no stage outside the breaker can refuse, and its refusal is final
-    bool plain = false;            // nothing but retry: a first attempt that succeeds needs no decision
-    bool names_exceptions = false; // exceptions that no rule names are not retried
-    rate_limiter* rate = nullptr;  // the pipeline's; one per rate setting
+    bool plain = false;                 // nothing but retry: a first attempt that succeeds needs no decision
+    bool names_exceptions = false;      // exceptions that no rule names are not retried
+    rate_limiter* rate = nullptr;       // the pipeline's; one per rate setting
 };
 
 } // namespace holdfast

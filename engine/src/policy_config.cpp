@@ -104,7 +104,8 @@ const std::vector<field>& fields() {
         HOLDFAST_FIELD("backoff", retry.backoff),
         HOLDFAST_FIELD("max_delay", retry.max_delay),
         HOLDFAST_FIELD("jitter", retry.jitter),
-        {"intervals", [](std::string_view k, const words& v, policy_options& o) { return read_intervals(k, v, o.retry); }},
+        {"intervals",
+         [](std::string_view k, const words& v, policy_options& o) { return read_intervals(k, v, o.retry); }},
         HOLDFAST_FIELD("on_circuit_open", retry.on_circuit_open),
         HOLDFAST_FIELD("timeout", timeout),
         HOLDFAST_FIELD("total_timeout", total_timeout),
@@ -143,7 +144,8 @@ std::string number_text(double value) {
 result<void> set_policy_field(policy_options& options, std::string_view key, const std::vector<std::string>& values) {
     for (const field& each : fields())
         if (each.key == key) return each.set(key, values, options);
-    return fail(errc::configuration, "a policy has no key \"" + std::string(key) + "\"" + did_you_mean(key, policy_keys()));
+    return fail(errc::configuration,
+                "a policy has no key \"" + std::string(key) + "\"" + did_you_mean(key, policy_keys()));
 }
 
 std::vector<std::string_view> policy_keys() {
@@ -175,7 +177,8 @@ std::vector<std::pair<std::string, std::string>> describe_policy(const policy_op
         const retry_settings r = resolve(o.retry);
         std::string text = r.max_attempts == unlimited ? "unlimited" : std::to_string(r.max_attempts) + " times";
         if (r.intervals.empty()) {
-            text += ", " + to_text(r.delay) + " " + std::string(to_text(r.backoff)) + ", at most " + to_text(r.max_delay);
+            text +=
+                ", " + to_text(r.delay) + " " + std::string(to_text(r.backoff)) + ", at most " + to_text(r.max_delay);
         } else {
             text += " after";
             for (const duration each : r.intervals) text += " " + to_text(each);
@@ -188,7 +191,8 @@ std::vector<std::pair<std::string, std::string>> describe_policy(const policy_op
     if (o.hedge.max_hedges > 0)
         add("hedge", std::to_string(o.hedge.max_hedges) + " after " + to_text(o.hedge.after) + " each");
     if (o.budget.ratio > 0 || o.budget.reserve > 0)
-        add("budget", number_text(o.budget.ratio) + " per call, reserve " + number_text(o.budget.reserve) + " a second");
+        add("budget",
+            number_text(o.budget.ratio) + " per call, reserve " + number_text(o.budget.reserve) + " a second");
     if (o.breaker.enabled()) {
         const breaker_settings b = breaker_settings::from(o.breaker);
         std::string text = b.consecutive_failures > 0

@@ -65,11 +65,12 @@ child_process::child_process(const command& what) {
     const pid_t parent = ::getpid();
     id_ = ::fork();
     if (id_ == 0)
-        become(arguments.data(), what.as ? &*what.as : nullptr, output.c_str(), folder.c_str(), what.on_death,
-               parent, report[1]);
+        become(arguments.data(), what.as ? &*what.as : nullptr, output.c_str(), folder.c_str(), what.on_death, parent,
+               report[1]);
     ::close(report[1]);
     int problem = id_ < 0 ? errno : 0;
-    while (id_ > 0 && ::read(report[0], &problem, sizeof problem) < 0 && errno == EINTR) {}
+    while (id_ > 0 && ::read(report[0], &problem, sizeof problem) < 0 && errno == EINTR) {
+    }
     ::close(report[0]);
     if (problem == 0) return;
     if (id_ > 0) ::waitpid(id_, nullptr, 0);
@@ -77,8 +78,7 @@ child_process::child_process(const command& what) {
     throw std::runtime_error("cannot start " + what.arguments.front() + ": " + std::strerror(problem));
 }
 
-child_process::child_process(child_process&& other) noexcept
-    : id_(std::exchange(other.id_, -1)), code_(other.code_) {}
+child_process::child_process(child_process&& other) noexcept : id_(std::exchange(other.id_, -1)), code_(other.code_) {}
 
 child_process::~child_process() {
     if (id_ <= 0 || !running()) return;

@@ -26,9 +26,9 @@ std::optional<user> unprivileged_user(const std::vector<std::string>& names);
 struct command {
     std::vector<std::string> arguments; // the first is the program, with its path
     std::optional<user> as{};
-    std::filesystem::path output{};     // where standard output and error go; empty: nowhere
-    std::filesystem::path folder{};     // to run in; empty: /
-    int on_death = SIGKILL;             // the signal it gets when the test process dies
+    std::filesystem::path output{}; // where standard output and error go; empty: nowhere
+    std::filesystem::path folder{}; // to run in; empty: /
+    int on_death = SIGKILL;         // the signal it gets when the test process dies
 };
 
 // One thread at a time.

@@ -52,7 +52,8 @@ std::optional<fs::path> postgres_binaries() {
     if (!found.empty()) return std::ranges::max_element(found)->second;
     std::istringstream path(std::getenv("PATH") == nullptr ? "" : std::getenv("PATH"));
     for (std::string folder; std::getline(path, folder, ':');)
-        if (fs::exists(fs::path(folder) / "initdb") && fs::exists(fs::path(folder) / "postgres")) return fs::path(folder);
+        if (fs::exists(fs::path(folder) / "initdb") && fs::exists(fs::path(folder) / "postgres"))
+            return fs::path(folder);
     return std::nullopt;
 }
 
@@ -66,16 +67,25 @@ postgres_server::postgres_server(postgres_options options) : password_(random_wo
     write_file(log(), "", user_);
 
     command initdb;
-    initdb.arguments = {(binaries_ / "initdb").string(), "--no-sync", "--username=holdfast", "--encoding=UTF8",
-                        "--locale=C", "--auth=scram-sha-256", "--pwfile=" + (folder_ / "password").string(),
+    initdb.arguments = {(binaries_ / "initdb").string(),
+                        "--no-sync",
+                        "--username=holdfast",
+                        "--encoding=UTF8",
+                        "--locale=C",
+                        "--auth=scram-sha-256",
+                        "--pwfile=" + (folder_ / "password").string(),
                         "--pgdata=" + (folder_ / "data").string()};
     initdb.as = user_;
     initdb.output = log();
     if (run(initdb) != 0) throw std::runtime_error("initdb failed:\n" + end_of_log());
 
     std::string settings = "listen_addresses = '127.0.0.1'\n"
-                           "unix_socket_directories = '" + folder_.path().string() + "'\n"
-                           "max_connections = " + std::to_string(options.max_connections) + "\n"
+                           "unix_socket_directories = '" +
+                           folder_.path().string() +
+                           "'\n"
+                           "max_connections = " +
+                           std::to_string(options.max_connections) +
+                           "\n"
                            "shared_buffers = 64MB\nmax_wal_size = 2GB\n"
                            "dynamic_shared_memory_type = mmap\n" // nothing of it stays in /dev/shm after a kill
                            "log_min_messages = warning\n";
@@ -158,8 +168,8 @@ std::string postgres_server::psql(const std::string& sql) const {
     fs::remove(output, ignored);
     write_file(output, "", user_);
     command psql;
-    psql.arguments = {(binaries_ / "psql").string(), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d",
-                      socket_url(), "-c", sql};
+    psql.arguments = {
+        (binaries_ / "psql").string(), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", socket_url(), "-c", sql};
     psql.as = user_;
     psql.output = output;
     const int code = run(psql);

@@ -15,7 +15,7 @@
 namespace holdfast::harness {
 
 struct postgres_options {
-    bool fsync = true;                   // off: quick, for tests of the contract alone
+    bool fsync = true; // off: quick, for tests of the contract alone
     int max_connections = 60;
     std::vector<std::string> settings{}; // more lines for postgresql.conf
 };

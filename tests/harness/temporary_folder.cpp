@@ -18,7 +18,8 @@ namespace {
 pid_t start_sweeper(const std::string& path, int& keep_open) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
-    const char* const arguments[] = {"sh", "-c", "read -r _; sleep 1; rm -rf -- \"$1\"", "sweep", path.c_str(), nullptr};
+    const char* const arguments[] = {"sh",    "-c",         "read -r _; sleep 1; rm -rf -- \"$1\"",
+                                     "sweep", path.c_str(), nullptr};
     const pid_t sweeper = ::fork();
     if (sweeper == 0) {
         ::setsid(); // a signal to the test's group must not reach it

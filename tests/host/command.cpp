@@ -74,9 +74,9 @@ TEST_CASE("holdfast plugins lists what is found and what is refused") {
     CHECK(done.code == 0);
     CHECK_THAT(done.out, StartsWith("KIND "));
     // How wide the columns are depends on what else is there.
-    CHECK_THAT(std::regex_replace(done.out, std::regex(" +"), " "),
-               ContainsSubstring("runtime simple 1.2.3 " + folder.text() +
-                                 "/good_runtime.so one thread for everything\n"));
+    CHECK_THAT(
+        std::regex_replace(done.out, std::regex(" +"), " "),
+        ContainsSubstring("runtime simple 1.2.3 " + folder.text() + "/good_runtime.so one thread for everything\n"));
     CHECK_THAT(done.out, ContainsSubstring("\nrefused:\n  " + folder.text() + "/other_abi.so: built for ABI "));
     CHECK_THAT(done.out, ContainsSubstring("\nlooked in:\n  " + folder.text() + "\n"));
 }

@@ -17,12 +17,11 @@ void run_kit(std::vector<std::string> groups, test::postgres::text_settings with
         settings.emplace_back("namespace", space);
         return test::postgres::open(on, settings);
     };
-    const conformance::store_bed bed{
-        [&] {
-            space = test::postgres::fresh_namespace();
-            return open();
-        },
-        open, &on};
+    const conformance::store_bed bed{[&] {
+                                         space = test::postgres::fresh_namespace();
+                                         return open();
+                                     },
+                                     open, &on};
     for (const std::string& group : groups) {
         const conformance::store_options how{.filter = group + "/", .rounds = rounds};
         const auto counted = conformance::run_store_suite(bed, how, [](const conformance::case_result& ended) {

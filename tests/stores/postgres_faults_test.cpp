@@ -260,7 +260,8 @@ TEST_CASE("postgres: of completion and recovery exactly one wins, ten thousand t
         std::vector<task<result<std::vector<settled>>>> settling;
         settling.push_back(d.jobs().settle(both.first(50)));
         settling.push_back(d.jobs().settle(both.subspan(50)));
-        auto [answers, recovered] = sync_wait(d.on, when_all(when_all(std::move(settling)), d.jobs().recover_stale(1000)));
+        auto [answers, recovered] =
+            sync_wait(d.on, when_all(when_all(std::move(settling)), d.jobs().recover_stale(1000)));
         int done = 0;
         for (const auto& half : answers) {
             REQUIRE(half.has_value());

@@ -21,7 +21,7 @@ TEST_CASE("postgres: a joined unit of work commits and rolls back with the appli
         CHECK(d.await(d.kept->idempotency()->try_claim("once", default_idempotency_ttl, unit.get())));
         CHECK(d.refusal(unit->commit()).code == errc::invalid_argument);
         CHECK(std::holds_alternative<job_absence>(d.await(d.jobs().get(job.id)))); // nobody else sees it yet
-        unit.reset();                                                            // leaves the transaction alone
+        unit.reset();                                                              // leaves the transaction alone
         if (commit) transaction.commit();
         else transaction.abort();
         CHECK(std::holds_alternative<job_view>(d.await(d.jobs().get(job.id))) == commit);

@@ -26,8 +26,7 @@ namespace detail {
 // which may itself end the attempt, when the attempt lets go.
 class deadline_source final : timer {
 public:
-    static deadline_source* make(runtime& on, time_point due, const std::stop_token& parent,
-                                 overdue_count overdue) {
+    static deadline_source* make(runtime& on, time_point due, const std::stop_token& parent, overdue_count overdue) {
         auto* self = new deadline_source(on, std::move(overdue));
         if (parent.stop_possible()) self->from_parent_.emplace(parent, forward{self});
         self->references_.store(2, std::memory_order_relaxed);
@@ -99,8 +98,8 @@ public:
         if (source_ != nullptr) source_->let_go();
     }
 
-    int number() const noexcept { return number_; }            // 1 for the first call
-    int max_number() const noexcept { return max_number_; }    // or `unlimited`
+    int number() const noexcept { return number_; }         // 1 for the first call
+    int max_number() const noexcept { return max_number_; } // or `unlimited`
     bool last() const noexcept { return number_ == max_number_; }
     std::string_view policy_name() const noexcept { return policy_; }
     holdfast::runtime& runtime() const noexcept { return on_; }

@@ -32,8 +32,13 @@ struct duration_unit {
 };
 
 inline constexpr duration_unit duration_units[] = {
-    {"d", 86'400'000'000'000}, {"h", 3'600'000'000'000}, {"m", 60'000'000'000}, {"s", 1'000'000'000},
-    {"ms", 1'000'000},         {"us", 1'000},            {"ns", 1},
+    {"d", 86'400'000'000'000},
+    {"h", 3'600'000'000'000},
+    {"m", 60'000'000'000},
+    {"s", 1'000'000'000},
+    {"ms", 1'000'000},
+    {"us", 1'000},
+    {"ns", 1},
 };
 
 constexpr const duration_unit* find_unit(std::string_view suffix) noexcept {

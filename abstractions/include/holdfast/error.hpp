@@ -16,26 +16,26 @@ namespace holdfast {
 
 // Closed: plugins report one of these and nothing else.
 enum class errc {
-    cancelled = 1,        // the caller asked to stop
-    timed_out,            // an attempt, or the whole execution, ran out of time
-    circuit_open,         // the breaker refused the call
-    rate_limited,         // no permit left in this period
-    concurrency_limited,  // all slots taken and the queue is full
-    stopped,              // the runtime is shutting down
-    overloaded,           // a bounded queue of the runtime is full
-    invalid_argument,     // the call itself is wrong; trying again cannot help
-    invalid_policy,       // a policy breaks one of its rules
-    unknown_policy,       // no policy of that name was registered
-    duplicate,            // the name is taken
-    configuration,        // the host's configuration is wrong
-    plugin,               // a plugin cannot be loaded or started
-    not_found,            // there is no such thing
-    unsupported,          // this backend does not offer it
-    unavailable,          // a server cannot be reached now; trying later may help
-    stale_lease,          // somebody else holds, or held, a newer lease: stop
-    unknown_outcome,      // the connection was lost before the answer: read back before trying again
-    too_large,            // above a limit that the message names
-    internal,             // a bug, in Holdfast or in a plugin
+    cancelled = 1,       // the caller asked to stop
+    timed_out,           // an attempt, or the whole execution, ran out of time
+    circuit_open,        // the breaker refused the call
+    rate_limited,        // no permit left in this period
+    concurrency_limited, // all slots taken and the queue is full
+    stopped,             // the runtime is shutting down
+    overloaded,          // a bounded queue of the runtime is full
+    invalid_argument,    // the call itself is wrong; trying again cannot help
+    invalid_policy,      // a policy breaks one of its rules
+    unknown_policy,      // no policy of that name was registered
+    duplicate,           // the name is taken
+    configuration,       // the host's configuration is wrong
+    plugin,              // a plugin cannot be loaded or started
+    not_found,           // there is no such thing
+    unsupported,         // this backend does not offer it
+    unavailable,         // a server cannot be reached now; trying later may help
+    stale_lease,         // somebody else holds, or held, a newer lease: stop
+    unknown_outcome,     // the connection was lost before the answer: read back before trying again
+    too_large,           // above a limit that the message names
+    internal,            // a bug, in Holdfast or in a plugin
 };
 
 constexpr std::string_view to_text(errc code) noexcept {

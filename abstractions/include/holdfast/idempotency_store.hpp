@@ -23,9 +23,9 @@ inline constexpr duration default_idempotency_ttl = std::chrono::hours{24};
 
 struct begin_request {
     std::string key;
-    std::string fingerprint;                                // of the request; the same key with another is a mismatch
-    duration lease_for = std::chrono::minutes{1};           // after this a holder that did not complete is taken over
-    duration keep_for = default_idempotency_ttl;            // how long an unfinished record is remembered
+    std::string fingerprint;                      // of the request; the same key with another is a mismatch
+    duration lease_for = std::chrono::minutes{1}; // after this a holder that did not complete is taken over
+    duration keep_for = default_idempotency_ttl;  // how long an unfinished record is remembered
 };
 
 struct idempotency_started {

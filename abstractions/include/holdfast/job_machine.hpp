@@ -19,9 +19,9 @@
 namespace holdfast::job_machine {
 
 struct record {
-    job_view job;                // history included
-    std::uint64_t token = 0;     // of the latest claim; never goes down
-    bool started = false;        // the handler of that claim has begun
+    job_view job;            // history included
+    std::uint64_t token = 0; // of the latest claim; never goes down
+    bool started = false;    // the handler of that claim has begun
     bool waits_for_parent = false;
     bool cancelled_by_parent = false;
     std::optional<duration> keep_for{};

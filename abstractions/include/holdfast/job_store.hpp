@@ -26,8 +26,8 @@ enum class job_state : unsigned char {
     processing,    // leased by a worker
     waiting_retry, // failed, due again later
     succeeded,
-    failed,        // crashed and may not be restarted
-    dead_letter,   // attempts or crashes spent, or given up
+    failed,      // crashed and may not be restarted
+    dead_letter, // attempts or crashes spent, or given up
     cancelled,
     indeterminate, // nobody knows whether it happened
 };
@@ -63,9 +63,9 @@ struct new_job {
     int max_attempts = 3;
     int max_crashes = 3;
     bool may_restart = true;
-    std::optional<std::string> unique_key{};  // at most one unfinished job of its type has it
-    std::optional<identifier> parent{};       // waits until that one has succeeded; an unknown one holds nothing up
-    std::optional<duration> keep_for{};       // after success; nothing = the store's default, 0 = not at all
+    std::optional<std::string> unique_key{}; // at most one unfinished job of its type has it
+    std::optional<identifier> parent{};      // waits until that one has succeeded; an unknown one holds nothing up
+    std::optional<duration> keep_for{};      // after success; nothing = the store's default, 0 = not at all
     headers extra{};
 };
 
@@ -111,12 +111,12 @@ struct job_error {
 struct settlement {
     enum class kind : unsigned char {
         succeed,
-        retry,         // at `when`; dead_letter when that was the last attempt
+        retry, // at `when`; dead_letter when that was the last attempt
         dead_letter,
         fail,
         cancel,
-        release,       // back to pending as if never claimed: no attempt burnt
-        snooze,        // again at `when`: no attempt burnt
+        release, // back to pending as if never claimed: no attempt burnt
+        snooze,  // again at `when`: no attempt burnt
         indeterminate,
     };
     const job_lease* held = nullptr;
@@ -227,7 +227,8 @@ public:
     // The handler is about to run: from here on a crash counts as "started".
     virtual task<result<std::vector<write_answer>>> started(std::span<const job_lease* const> which) = 0;
     virtual task<result<std::vector<beat>>> heartbeat(std::span<const job_lease* const> held, duration lease_for) = 0;
-    virtual task<result<std::vector<settled>>> settle(std::span<const settlement> which, unit_of_work* in = nullptr) = 0;
+    virtual task<result<std::vector<settled>>> settle(std::span<const settlement> which,
+                                                      unit_of_work* in = nullptr) = 0;
     virtual task<result<std::vector<write_answer>>> progress(std::span<const progress_report> which) = 0;
 
     // Ends the leases that have run out, by the rules of job_machine.hpp; at most `limit` of them.

@@ -14,16 +14,16 @@ namespace holdfast {
 
 enum class event_kind : unsigned char {
     attempt_started,
-    attempt_ended,     // end, took, exception or code
-    retry_scheduled,   // delay
+    attempt_ended,   // end, took, exception or code
+    retry_scheduled, // delay
     hedge_started,
-    rejected,          // by the rate limit or the concurrency limit; code tells which
-    circuit_opened,    // delay = how long
+    rejected,       // by the rate limit or the concurrency limit; code tells which
+    circuit_opened, // delay = how long
     circuit_half_opened,
     circuit_closed,
     circuit_isolated,
     fallback_used,
-    completed,         // exactly one per execution, the last: reason, attempt = how many there were
+    completed, // exactly one per execution, the last: reason, attempt = how many there were
 };
 
 constexpr std::string_view to_text(event_kind k) noexcept {
@@ -47,8 +47,8 @@ constexpr std::string_view to_text(event_kind k) noexcept {
 struct execution_event {
     event_kind kind;
     std::string_view policy;
-    std::string_view key{};                // of a keyed pipeline
-    std::uint64_t execution = 0;           // the same for all events of one call; 0 for circuit events
+    std::string_view key{};      // of a keyed pipeline
+    std::uint64_t execution = 0; // the same for all events of one call; 0 for circuit events
     time_point at{};
     int attempt = 0;
     std::optional<attempt_end> end{};

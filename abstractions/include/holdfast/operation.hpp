@@ -24,11 +24,11 @@ enum class invoke_end : unsigned char { value, returned_failure, threw };
 // Different slots may be used from different threads at once.
 class operation_slots {
 public:
-    virtual void reserve(unsigned slots) = 0;                              // before the first attempt; default 1
-    virtual failure seen(unsigned slot) const noexcept = 0;                // a view of what is in the slot
+    virtual void reserve(unsigned slots) = 0;                               // before the first attempt; default 1
+    virtual failure seen(unsigned slot) const noexcept = 0;                 // a view of what is in the slot
     virtual std::exception_ptr exception(unsigned slot) const noexcept = 0; // null unless it threw
-    virtual void clear(unsigned slot) noexcept = 0;                        // destroys what is in it
-    virtual void choose(unsigned slot) noexcept = 0;                       // its content is the result; default 0
+    virtual void clear(unsigned slot) noexcept = 0;                         // destroys what is in it
+    virtual void choose(unsigned slot) noexcept = 0;                        // its content is the result; default 0
 
 protected:
     ~operation_slots() = default;
@@ -75,8 +75,8 @@ decltype(auto) call_attempt(Function& function, attempt& a) {
 }
 
 template <class Function>
-concept attempt_function = std::is_invocable_v<Function&, attempt&> || std::is_invocable_v<Function&, std::stop_token> ||
-                           std::is_invocable_v<Function&>;
+concept attempt_function = std::is_invocable_v<Function&, attempt&> ||
+                           std::is_invocable_v<Function&, std::stop_token> || std::is_invocable_v<Function&>;
 
 template <class Function>
 using attempt_result = decltype(call_attempt(std::declval<Function&>(), std::declval<attempt&>()));

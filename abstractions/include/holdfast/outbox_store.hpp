@@ -23,9 +23,9 @@ struct of_message;
 using message_lease = lease<of_message>;
 
 struct outgoing_message {
-    identifier id;     // appending the same id twice keeps the first
+    identifier id; // appending the same id twice keeps the first
     std::string topic;
-    std::string key;   // messages of one key are sent in order; empty = no order
+    std::string key; // messages of one key are sent in order; empty = no order
     payload what;
     headers extra;
 };
@@ -85,7 +85,8 @@ public:
     virtual task<result<std::uint64_t>> unsent() = 0;
 
     // The inbox: true the first time within ttl, false for a duplicate.
-    virtual task<result<bool>> receive(std::string consumer, identifier message, duration ttl, unit_of_work* in = nullptr) = 0;
+    virtual task<result<bool>> receive(std::string consumer, identifier message, duration ttl,
+                                       unit_of_work* in = nullptr) = 0;
 
 protected:
     ~outbox_store() = default;

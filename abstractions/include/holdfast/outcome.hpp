@@ -167,7 +167,8 @@ public:
     holdfast::error error() const {
         if (f_.refusal) return {*f_.refusal, refusal_message(), f_.retry_after};
         if (const auto* known = detail::exception_as<failed>(f_.exception)) return known->what_failed();
-        return {errc::internal, f_.exception ? detail::exception_message(f_.exception) : "the operation returned a failure",
+        return {errc::internal,
+                f_.exception ? detail::exception_message(f_.exception) : "the operation returned a failure",
                 std::nullopt};
     }
     // The failure as the throwing forms would throw it.
@@ -225,7 +226,7 @@ public:
     using value_type = T;
     using stored_type = detail::stored<T>; // T; of a reference a std::reference_wrapper, of void a std::monostate
 
-    outcome() noexcept {} // for runners to fill in
+    outcome() noexcept {}                                // for runners to fill in
     void set_value(std::optional<stored_type>&& value) { // T need not be assignable
         value_.reset();
         if (value) value_.emplace(std::move(*value));

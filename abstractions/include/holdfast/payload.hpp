@@ -8,7 +8,7 @@ namespace holdfast {
 
 // `body` is any bytes, NUL and invalid UTF-8 included. The other fields are short UTF-8 text.
 struct payload {
-    std::string type;                              // names what the body is, for whoever decodes it
+    std::string type; // names what the body is, for whoever decodes it
     int version = 1;
     std::string content_type = "application/json";
     std::string body;

@@ -118,7 +118,7 @@ void destroy_plugin(void* created) noexcept {
     namespace {                                                                                                        \
     constexpr auto holdfast_plugin_factory = __VA_ARGS__;                                                              \
     }                                                                                                                  \
-    extern "C" [[gnu::visibility("default")]] const holdfast::plugin_descriptor holdfast_plugin;            \
+    extern "C" [[gnu::visibility("default")]] const holdfast::plugin_descriptor holdfast_plugin;                       \
     const holdfast::plugin_descriptor holdfast_plugin = {                                                              \
         holdfast::plugin_magic,                                                                                        \
         sizeof(holdfast::plugin_descriptor),                                                                           \

@@ -104,7 +104,8 @@ template <class T>
 
 template <class T>
 [[gnu::always_inline]] inline T value_or_throw(execution_report::fields& report, std::optional<stored<T>>& value) {
-    if (!value.has_value()) [[unlikely]] return error_or_throw<T>(report);
+    if (!value.has_value()) [[unlikely]]
+        return error_or_throw<T>(report);
     if constexpr (!std::is_void_v<T>) return std::move(*value);
 }
 
@@ -280,7 +281,7 @@ private:
         using plain = std::remove_reference_t<Function>;
         if constexpr (detail::is_async<Function>) {
             return async_call<std::decay_t<Function>, Other, Try>(*pipeline_, std::forward<Function>(function),
-                                                                         std::move(other), std::move(stop));
+                                                                  std::move(other), std::move(stop));
         } else if constexpr (Try) {
             outcome<detail::attempt_result<plain>> ended;
             execution x{ended.to_fill(), stop, &ended.ledger_to_fill()};
@@ -355,7 +356,8 @@ private:
         for (std::size_t i = 0; i < probes; ++i) {
             const entry* known = known_[(first + i) % slots].load(std::memory_order_acquire);
             if (known == nullptr) break;
-            if (known->name.data() == name.data() && known->name.size() == name.size()) [[likely]] return *known->found;
+            if (known->name.data() == name.data() && known->name.size() == name.size()) [[likely]]
+                return *known->found;
         }
         return find_slowly(name, first);
     }

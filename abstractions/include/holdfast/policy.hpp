@@ -31,14 +31,14 @@ struct retry_options {
     // much is cut to max_delay. May throw: the exception ends the execution.
     using delay_generator = std::optional<duration> (*)(const failure&, int retry_number);
 
-    std::optional<int> max_attempts{};            // 3; after the first call, so 4 means up to 5 calls; `unlimited`
-    std::optional<duration> delay{};              // 200ms
-    std::optional<holdfast::backoff> backoff{};   // exponential
-    std::optional<duration> max_delay{};          // 30s, or the delay itself where that is longer
-    std::optional<bool> jitter{};                 // true; see with_jitter
-    interval_list intervals{};                    // exact delays; their number is the number of retries
-    delay_generator delay_for = nullptr;          // none
-    std::optional<bool> on_circuit_open{};        // false: a refusal by the breaker ends the execution at once
+    std::optional<int> max_attempts{};          // 3; after the first call, so 4 means up to 5 calls; `unlimited`
+    std::optional<duration> delay{};            // 200ms
+    std::optional<holdfast::backoff> backoff{}; // exponential
+    std::optional<duration> max_delay{};        // 30s, or the delay itself where that is longer
+    std::optional<bool> jitter{};               // true; see with_jitter
+    interval_list intervals{};                  // exact delays; their number is the number of retries
+    delay_generator delay_for = nullptr;        // none
+    std::optional<bool> on_circuit_open{};      // false: a refusal by the breaker ends the execution at once
 
     constexpr bool enabled() const noexcept {
         return max_attempts || delay || backoff || max_delay || jitter || !intervals.empty() || delay_for != nullptr ||
@@ -49,14 +49,14 @@ struct retry_options {
 
 // Give either consecutive_failures or failure_ratio.
 struct breaker_options {
-    std::optional<int> consecutive_failures{};    // opens after so many failures in a row
-    std::optional<double> failure_ratio{};        // opens when this share of calls in the window failed, 0 < r <= 1
-    std::optional<duration> window{};             // 30s
-    std::optional<int> min_throughput{};          // 10; fewer calls in the window never open it
-    std::optional<duration> break_for{};          // 5s
-    std::optional<duration> max_break_for{};      // = break_for; larger: each break in a row doubles, up to this
-    std::optional<int> probes{};                  // 1; calls let through when half open, all must succeed to close
-    std::optional<duration> probe_timeout{};      // 30s; a probe that did not end by then gives its permit back
+    std::optional<int> consecutive_failures{}; // opens after so many failures in a row
+    std::optional<double> failure_ratio{};     // opens when this share of calls in the window failed, 0 < r <= 1
+    std::optional<duration> window{};          // 30s
+    std::optional<int> min_throughput{};       // 10; fewer calls in the window never open it
+    std::optional<duration> break_for{};       // 5s
+    std::optional<duration> max_break_for{};   // = break_for; larger: each break in a row doubles, up to this
+    std::optional<int> probes{};               // 1; calls let through when half open, all must succeed to close
+    std::optional<duration> probe_timeout{};   // 30s; a probe that did not end by then gives its permit back
 
     constexpr bool enabled() const noexcept { return consecutive_failures || failure_ratio; }
     constexpr bool mentioned() const noexcept {
@@ -66,21 +66,21 @@ struct breaker_options {
 };
 
 struct concurrency_options {
-    int limit = 0;                                // 0 = off
-    int queue = 0;                                // callers that may wait, first come first served; the rest are refused
+    int limit = 0; // 0 = off
+    int queue = 0; // callers that may wait, first come first served; the rest are refused
     friend constexpr bool operator==(const concurrency_options&, const concurrency_options&) = default;
 };
 
 struct rate_options {
-    int permits = 0;                              // 0 = off
+    int permits = 0; // 0 = off
     duration per = std::chrono::seconds{1};
-    int burst = 0;                                // 0 = permits
+    int burst = 0; // 0 = permits
     friend constexpr bool operator==(const rate_options&, const rate_options&) = default;
 };
 
 // Each call earns `ratio` of a retry; `reserve` retries a second are free, so that low traffic may retry too.
 struct budget_options {
-    double ratio = 0;                             // 0 with reserve 0 = off
+    double ratio = 0; // 0 with reserve 0 = off
     double reserve = 0;
     friend constexpr bool operator==(const budget_options&, const budget_options&) = default;
 };
@@ -88,7 +88,7 @@ struct budget_options {
 // Starts another attempt when the first has not ended after a while; the first good answer wins, the others are
 // asked to stop. Takes the place of retry. The call returns when all of its attempts have ended.
 struct hedge_options {
-    int max_hedges = 0;                           // 0 = off; after the first call, so 1 means up to 2 calls
+    int max_hedges = 0; // 0 = off; after the first call, so 1 means up to 2 calls
     duration after = std::chrono::milliseconds{100};
     friend constexpr bool operator==(const hedge_options&, const hedge_options&) = default;
 };
@@ -100,8 +100,8 @@ struct policy_options {
     std::string_view name{};
     retry_options retry{};
     rule_list rules{};
-    std::optional<duration> timeout{};            // of one attempt; `forever` = none, 0 = expired at once
-    std::optional<duration> total_timeout{};      // of all attempts and the waits between them
+    std::optional<duration> timeout{};       // of one attempt; `forever` = none, 0 = expired at once
+    std::optional<duration> total_timeout{}; // of all attempts and the waits between them
     breaker_options breaker{};
     concurrency_options concurrency{};
     rate_options rate{};
@@ -175,10 +175,12 @@ constexpr void validate(const policy_options& o) {
     }
 
     const auto& r = o.retry;
-    if (r.max_attempts && *r.max_attempts < unlimited) policy_is_invalid("retry.max_attempts must be 0 or more, or holdfast::unlimited");
+    if (r.max_attempts && *r.max_attempts < unlimited)
+        policy_is_invalid("retry.max_attempts must be 0 or more, or holdfast::unlimited");
     if (r.delay && *r.delay < zero) policy_is_invalid("retry.delay must not be negative");
     if (r.max_delay && *r.max_delay < zero) policy_is_invalid("retry.max_delay must not be negative");
-    if (r.max_delay && *r.max_delay < resolve(r).delay) policy_is_invalid("retry.max_delay is shorter than retry.delay");
+    if (r.max_delay && *r.max_delay < resolve(r).delay)
+        policy_is_invalid("retry.max_delay is shorter than retry.delay");
     if (r.intervals.overflowed()) policy_is_invalid("retry.intervals holds at most 16 delays");
     for (const duration interval : r.intervals)
         if (interval < zero) policy_is_invalid("retry.intervals must not be negative");
@@ -202,7 +204,8 @@ constexpr void validate(const policy_options& o) {
         policy_is_invalid("breaker.consecutive_failures must be at least 1");
     if (b.failure_ratio && !(*b.failure_ratio > 0 && *b.failure_ratio <= 1))
         policy_is_invalid("breaker.failure_ratio must be above 0 and at most 1");
-    if (b.window && *b.window < std::chrono::milliseconds{10}) policy_is_invalid("breaker.window must be at least 10ms");
+    if (b.window && *b.window < std::chrono::milliseconds{10})
+        policy_is_invalid("breaker.window must be at least 10ms");
     if (b.min_throughput && (*b.min_throughput < 1 || *b.min_throughput > 100'000))
         policy_is_invalid("breaker.min_throughput must be 1 to 100000");
     if (b.break_for && *b.break_for <= zero) policy_is_invalid("breaker.break_for must be positive");

@@ -80,7 +80,8 @@ public:
         for (const auto& [key, v] : values_) {
             if (asked_.contains(key)) continue;
             return error{errc::configuration,
-                         prefix(v) + section_ + " has no key \"" + key + "\"" + did_you_mean(key, asked_), {}};
+                         prefix(v) + section_ + " has no key \"" + key + "\"" + did_you_mean(key, asked_),
+                         {}};
         }
         return std::nullopt;
     }
@@ -98,7 +99,8 @@ private:
         if (v.list) refuse(prefix(v) + section_ + " " + std::string(key) + ": expected one value, found a list");
         return v.items.front();
     }
-    [[noreturn]] void refuse(std::string_view key, const value& v, std::string_view found, const std::string& expected) {
+    [[noreturn]] void refuse(std::string_view key, const value& v, std::string_view found,
+                             const std::string& expected) {
         refuse(prefix(v) + section_ + " " + std::string(key) + ": expected " + expected + ", found \"" +
                std::string(found) + "\"");
     }

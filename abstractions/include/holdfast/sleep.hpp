@@ -25,8 +25,7 @@ namespace detail {
 
 class sleeper : timer {
 public:
-    sleeper(runtime& on, time_point due, std::stop_token stop) noexcept
-        : on_(on), due_(due), stop_(std::move(stop)) {
+    sleeper(runtime& on, time_point due, std::stop_token stop) noexcept : on_(on), due_(due), stop_(std::move(stop)) {
         run = &woke;
         posted_.run = &posted;
         posted_.self = this;

@@ -18,7 +18,8 @@ std::unique_ptr<policy_catalog> make_policy_catalog();
 
 // The runner that works on any runtime. `seed` fixes every random draw; 0 takes one from the system. The runtime and
 // the catalog must outlive it.
-std::unique_ptr<pipeline_runner> make_pipeline_runner(runtime& on, const policy_catalog& catalog, std::uint64_t seed = 0);
+std::unique_ptr<pipeline_runner> make_pipeline_runner(runtime& on, const policy_catalog& catalog,
+                                                      std::uint64_t seed = 0);
 
 // The three together.
 class engine {

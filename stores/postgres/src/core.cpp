@@ -8,7 +8,8 @@ using namespace std::chrono_literals;
 
 result<connection*> core::reopen(slot& with, const backend& lost) {
     const auto unknown = [&](const std::string& why) {
-        return fail(errc::unknown_outcome, "the connection was lost before the answer, and could not be made again: " + why);
+        return fail(errc::unknown_outcome,
+                    "the connection was lost before the answer, and could not be made again: " + why);
     };
     const auto give_up = std::chrono::steady_clock::now() + 5s;
     auto opened = with.open();

@@ -79,7 +79,8 @@ task<result<int>> jobs::requeue(std::vector<identifier> which) {
 
 task<result<int>> jobs::purge(job_state state, duration older_than, int limit) {
     if (!is_final(state))
-        co_return fail(errc::invalid_argument, "only ended jobs can be purged, not those " + std::string(to_text(state)));
+        co_return fail(errc::invalid_argument,
+                       "only ended jobs can be purged, not those " + std::string(to_text(state)));
     auto run = [&](session& here) {
         parameters p;
         p.one(column::int2, static_cast<std::int64_t>(state)).one(column::int8, micros(older_than));
@@ -145,8 +146,11 @@ std::string list_text(const job_filter& filter, bool after, std::string_view nam
     if (filter.queue) where += " AND j.queue = $" + std::to_string(next++) + "::text";
     if (filter.type) where += " AND j.type = $" + std::to_string(next++) + "::text";
     if (after) where += " AND j.id < $" + std::to_string(next++) + "::uuid";
-    return in_namespace("SELECT " + std::string(job_columns) + " FROM {ns}.jobs j, (SELECT {ns}.clock() AS now OFFSET 0) c"
-                        " WHERE " + where + " ORDER BY j.id DESC LIMIT $1::int4", name);
+    return in_namespace("SELECT " + std::string(job_columns) +
+                            " FROM {ns}.jobs j, (SELECT {ns}.clock() AS now OFFSET 0) c"
+                            " WHERE " +
+                            where + " ORDER BY j.id DESC LIMIT $1::int4",
+                        name);
 }
 
 } // namespace

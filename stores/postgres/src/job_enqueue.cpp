@@ -21,7 +21,7 @@ using ids = std::unordered_map<identifier, std::size_t, hash_id>;
 // Of several with one id, or one unique key of a type, the first counts.
 struct batch {
     std::vector<new_job> all;
-    std::vector<std::size_t> first;  // for each the index of the one that counts
+    std::vector<std::size_t> first; // for each the index of the one that counts
     std::vector<const new_job*> sent;
     std::vector<std::string> queues; // of those
     bool parents = false;
@@ -86,12 +86,12 @@ parameters many_jobs(const batch& all, const std::vector<std::string>& new_queue
     p.many(column::int8, jobs, [](const new_job* j) {
         return j->keep_for ? number(std::max(micros(*j->keep_for), std::int64_t{0})) : std::nullopt;
     });
-    p.many(column::bytes, jobs, [](const new_job* j) {
-        return j->extra.empty() ? std::nullopt : std::optional(encode_headers(j->extra));
-    });
+    p.many(column::bytes, jobs,
+           [](const new_job* j) { return j->extra.empty() ? std::nullopt : std::optional(encode_headers(j->extra)); });
     p.many(column::bytes, jobs, [](const new_job* j) { return j->unique_key; });
     p.many(column::bytes, jobs, [](const new_job* j) { return view(j->what.body); });
-    p.many(column::uuid, all.parents ? jobs : std::vector<const new_job*>{}, [](const new_job* j) { return j->parent; });
+    p.many(column::uuid, all.parents ? jobs : std::vector<const new_job*>{},
+           [](const new_job* j) { return j->parent; });
     p.many(column::text, new_queues, [](const std::string& q) { return view(q); });
     return p;
 }
@@ -120,9 +120,11 @@ others send_again(session& here, const batch& jobs, const std::vector<std::strin
     p.many(column::uuid, jobs.sent, [](const new_job* j) { return j->id; });
     const pqxx::result there = here.run(query::find_jobs, p);
     if (jobs.leaves_no_trace && compat::rows(there) < jobs.sent.size())
-        throw failed({errc::unknown_outcome,
-                      "the connection was lost while enqueueing; a job of the batch is not there, but may have been done "
-                      "and forgotten already", {}});
+        throw failed(
+            {errc::unknown_outcome,
+             "the connection was lost while enqueueing; a job of the batch is not there, but may have been done "
+             "and forgotten already",
+             {}});
     others found = send(here, jobs, new_queues);
     for (std::size_t i = 0; i < compat::rows(there); ++i) found.erase(reader(there, i).id());
     return found;

@@ -78,8 +78,10 @@ parameters settlements(std::span<const settlement> which, const std::vector<leas
         return when.how == due::kind::at ? std::int64_t{when.time.time_since_epoch().count()} : micros(when.delay);
     });
     p.many(column::bytes, sent, [&](const entry& e) { return has_error(e) ? bytes(of(e).error.type) : std::nullopt; });
-    p.many(column::bytes, sent, [&](const entry& e) { return has_error(e) ? bytes(of(e).error.message) : std::nullopt; });
-    p.many(column::bytes, sent, [&](const entry& e) { return of(e).output.empty() ? std::nullopt : bytes(of(e).output); });
+    p.many(column::bytes, sent,
+           [&](const entry& e) { return has_error(e) ? bytes(of(e).error.message) : std::nullopt; });
+    p.many(column::bytes, sent,
+           [&](const entry& e) { return of(e).output.empty() ? std::nullopt : bytes(of(e).output); });
     p.one(column::int8, micros(keep));
     return p;
 }
@@ -193,7 +195,8 @@ task<result<std::vector<settled>>> jobs::settle(std::span<const settlement> whic
         }
         for (const auto& [argument, first] : batch.twice) {
             const settled& earlier = answers[batch.sent[first].from];
-            answers[argument] = {earlier.answer == write_answer::gone ? write_answer::gone : write_answer::stale, earlier.now};
+            answers[argument] = {earlier.answer == write_answer::gone ? write_answer::gone : write_answer::stale,
+                                 earlier.now};
         }
         return answers;
     };

@@ -53,7 +53,8 @@ task<result<void>> locks::release(const lock_lease& held) {
 }
 
 task<result<bool>> idempotency::try_claim(std::string key, duration ttl, unit_of_work* in) {
-    if (auto ok = store_limits::check_key("idempotency key", key); !ok) co_return std::unexpected(std::move(ok.error()));
+    if (auto ok = store_limits::check_key("idempotency key", key); !ok)
+        co_return std::unexpected(std::move(ok.error()));
     if (ttl <= duration::zero()) co_return fail(errc::invalid_argument, "a claim must last longer than 0");
     auto run = [&](session& here) {
         parameters p;
@@ -94,7 +95,8 @@ task<result<begin_answer>> idempotency::begin(begin_request request) {
     co_return co_await core_.call<begin_answer>(after_loss::unknown, run);
 }
 
-task<result<void>> idempotency::complete(const idempotency_lease& held, payload answer, duration ttl, unit_of_work* in) {
+task<result<void>> idempotency::complete(const idempotency_lease& held, payload answer, duration ttl,
+                                         unit_of_work* in) {
     if (auto ok = store_limits::check_body("answer's body", answer.body, core_.how().max_payload); !ok) co_return ok;
     auto run = [&](session& here) {
         parameters p = key_and_token(held.subject(), held.token());
@@ -111,7 +113,8 @@ task<result<void>> idempotency::complete(const idempotency_lease& held, payload 
 
 task<result<void>> idempotency::abandon(const idempotency_lease& held) {
     auto run = [&](session& here) {
-        const bool found = compat::rows(here.run(query::idempotency_abandon, key_and_token(held.subject(), held.token()))) > 0;
+        const bool found =
+            compat::rows(here.run(query::idempotency_abandon, key_and_token(held.subject(), held.token()))) > 0;
         return found || here.retried(); // the first try may have done it
     };
     const auto done = co_await core_.call<bool>(after_loss::again, run);

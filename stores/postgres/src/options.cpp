@@ -76,9 +76,10 @@ options options::from(settings& from) {
     o.connections = static_cast<std::size_t>(from.integer("connections", 8, 1, 1000));
     o.name = from.text("namespace", "holdfast");
     if (!is_name(o.name) || o.name.starts_with("pg_"))
-        throw failed({errc::configuration,
-                      "namespace: expected 1 to 40 letters, digits and _, not starting with pg_, found \"" + o.name + "\"",
-                      {}});
+        throw failed(
+            {errc::configuration,
+             "namespace: expected 1 to 40 letters, digits and _, not starting with pg_, found \"" + o.name + "\"",
+             {}});
     o.max_payload = static_cast<std::size_t>(from.integer("max_payload", 10 << 20, 1, 512 << 20));
     o.keep_succeeded = from.time("keep_succeeded", o.keep_succeeded);
     o.keep_tombstones = from.time("keep_tombstones", o.keep_tombstones);

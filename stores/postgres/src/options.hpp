@@ -12,14 +12,14 @@
 namespace holdfast::postgres {
 
 struct options {
-    std::string url;                     // as libpq takes it: postgresql://… or host=… dbname=…
+    std::string url; // as libpq takes it: postgresql://… or host=… dbname=…
     std::size_t connections = 8;
-    std::string name = "holdfast";       // the schema that everything is in
+    std::string name = "holdfast"; // the schema that everything is in
     std::size_t max_payload = 10u << 20;
     duration keep_succeeded = std::chrono::hours{24};
     duration keep_tombstones = std::chrono::hours{24 * 7};
     duration statement_timeout = std::chrono::seconds{30};
-    bool pooler = false;                 // a proxy may give every transaction another session
+    bool pooler = false; // a proxy may give every transaction another session
 
     // Throws failed(errc::configuration).
     static options from(settings& from);

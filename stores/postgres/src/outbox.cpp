@@ -109,17 +109,23 @@ task<result<std::vector<message_view>>> outbox::set_aside(int limit, std::uint64
 }
 
 task<result<int>> outbox::send_again(std::vector<identifier> which) {
-    auto run = [&](session& here) { return static_cast<int>(compat::rows(here.run(query::outbox_send_again, only_ids(which)))); };
+    auto run = [&](session& here) {
+        return static_cast<int>(compat::rows(here.run(query::outbox_send_again, only_ids(which))));
+    };
     co_return co_await core_.call<int>(after_loss::unknown, run);
 }
 
 task<result<int>> outbox::discard(std::vector<identifier> which) {
-    auto run = [&](session& here) { return static_cast<int>(compat::rows(here.run(query::outbox_discard, only_ids(which)))); };
+    auto run = [&](session& here) {
+        return static_cast<int>(compat::rows(here.run(query::outbox_discard, only_ids(which))));
+    };
     co_return co_await core_.call<int>(after_loss::unknown, run);
 }
 
 task<result<std::uint64_t>> outbox::unsent() {
-    auto run = [](session& here) { return static_cast<std::uint64_t>(reader(here.run(query::outbox_unsent, {}), 0).integer()); };
+    auto run = [](session& here) {
+        return static_cast<std::uint64_t>(reader(here.run(query::outbox_unsent, {}), 0).integer());
+    };
     co_return co_await core_.call<std::uint64_t>(after_loss::again, run);
 }
 

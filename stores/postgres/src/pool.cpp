@@ -75,7 +75,9 @@ void pool::work_on() {
         const auto overdue = [&] {
             return !waiting_.empty() && waiting_.front()->give_up <= std::chrono::steady_clock::now();
         };
-        const auto runnable = [&] { return closing_ || !ready_.empty() || (!waiting_.empty() && free_slots_ > 0) || overdue(); };
+        const auto runnable = [&] {
+            return closing_ || !ready_.empty() || (!waiting_.empty() && free_slots_ > 0) || overdue();
+        };
         if (waiting_.empty()) changed_.wait(lock, [&] { return runnable() || !waiting_.empty(); });
         else changed_.wait_until(lock, waiting_.front()->give_up, runnable);
 
@@ -109,7 +111,8 @@ void pool::work_on() {
 
 pool::watch::watch(pool& of, connection& what) : pool_(of), what_(what) {
     if (pool_.how_.statement_timeout <= duration::zero()) return;
-    const time_point until = saturating_add(saturating_add(std::chrono::steady_clock::now(), pool_.how_.statement_timeout), grace);
+    const time_point until =
+        saturating_add(saturating_add(std::chrono::steady_clock::now(), pool_.how_.statement_timeout), grace);
     const std::lock_guard lock(pool_.watch_mutex_);
     pool_.watched_.emplace_back(&what, until);
 }

@@ -5,8 +5,11 @@ namespace holdfast::postgres {
 claimed_job read_claimed(const pqxx::result& from, std::size_t row) {
     reader cells(from, row);
     const identifier id = cells.id();
-    claimed_job job{.lease = job_lease(to_text(id), static_cast<std::uint64_t>(cells.integer())), .id = id, .what = {},
-                    .queue = {}, .extra = {}};
+    claimed_job job{.lease = job_lease(to_text(id), static_cast<std::uint64_t>(cells.integer())),
+                    .id = id,
+                    .what = {},
+                    .queue = {},
+                    .extra = {}};
     cells.skip(); // due: the order, see claim()
     job.queue = cells.text();
     job.priority = cells.small();
@@ -118,8 +121,14 @@ job_lookup read_lookup(const pqxx::result& from) {
     job_view job = read_job(cells);
     job.history = read_history(history);
     if (running)
-        job.history.push_back({job.generation, job.attempts, static_cast<std::uint64_t>(*token), job.worker,
-                               to_store_time(claimed_at.value_or(0)), {}, "running", {}});
+        job.history.push_back({job.generation,
+                               job.attempts,
+                               static_cast<std::uint64_t>(*token),
+                               job.worker,
+                               to_store_time(claimed_at.value_or(0)),
+                               {},
+                               "running",
+                               {}});
     return job;
 }
 

@@ -51,7 +51,8 @@ private:
     T must(std::optional<T> value) const {
         if (value) return *std::move(value);
         throw failed({errc::internal,
-                      "PostgreSQL: column " + std::to_string(column_) + " of an answer is not what was asked for", {}});
+                      "PostgreSQL: column " + std::to_string(column_) + " of an answer is not what was asked for",
+                      {}});
     }
     const pqxx::result& from_;
     std::size_t row_;

@@ -58,9 +58,10 @@ statements::statements(std::string_view name) : namespace_(name) {
         "SELECT f.id IS NOT NULL, (SELECT string_agg(concat_ws(',', a.generation, a.number, a.token, a.started, "
         "a.ended, a.outcome, encode(a.worker, 'hex') || '.', encode(coalesce(a.error_type, ''), 'hex') || '.', "
         "encode(coalesce(a.error_message, ''), 'hex') || '.'), ';' ORDER BY a.token) FROM {ns}.attempts a "
-        "WHERE a.job = $1::uuid), j.token, j.claimed_at, j.state, " + std::string(job_columns) +
-        " FROM (SELECT {ns}.clock() AS now OFFSET 0) c LEFT JOIN {ns}.jobs j ON j.id = $1 "
-        "LEFT JOIN {ns}.forgotten_jobs f ON f.id = $1");
+        "WHERE a.job = $1::uuid), j.token, j.claimed_at, j.state, " +
+            std::string(job_columns) +
+            " FROM (SELECT {ns}.clock() AS now OFFSET 0) c LEFT JOIN {ns}.jobs j ON j.id = $1 "
+            "LEFT JOIN {ns}.forgotten_jobs f ON f.id = $1");
     set(query::counts, "counts",
         "SELECT j.queue, CASE WHEN j.state IN (0, 1, 3) AND NOT j.waits AND j.due <= c.now THEN 1 ELSE j.state END, "
         "count(*) FROM {ns}.jobs j, (SELECT {ns}.clock() AS now OFFSET 0) c GROUP BY 1, 2 ORDER BY 1, 2");

@@ -19,7 +19,8 @@ store_capabilities server_store::capabilities() const {
         c.loses = "the last fraction of a second, when the server crashes: it runs with synchronous_commit off";
     } else {
         c.writes_survive = survives::power_loss;
-        c.loses = "nothing acknowledged, while the disk is good; after a failover to an asynchronous replica, what it had not received";
+        c.loses = "nothing acknowledged, while the disk is good; after a failover to an asynchronous replica, what it "
+                  "had not received";
     }
     return c;
 }
@@ -33,8 +34,9 @@ task<result<void>> server_store::prepare() {
                 const pool::watch watched(core_.connections, **opened);
                 pqxx::work transaction((*opened)->session());
                 migrate(core_, transaction);
-                const pqxx::result rows = transaction.exec("SELECT current_setting('fsync'), "
-                    "current_setting('full_page_writes'), current_setting('synchronous_commit')");
+                const pqxx::result rows =
+                    transaction.exec("SELECT current_setting('fsync'), "
+                                     "current_setting('full_page_writes'), current_setting('synchronous_commit')");
                 transaction.commit();
                 reader cells(rows, 0);
                 const std::lock_guard lock(mutex_);
@@ -93,10 +95,11 @@ pqxx::transaction_base* transaction_in(const native_transaction& theirs) {
 
 task<result<std::unique_ptr<unit_of_work>>> server_store::join(native_transaction theirs) {
     pqxx::transaction_base* const in =
-        transaction_in<pqxx::transaction_base, pqxx::dbtransaction, pqxx::work, pqxx::transaction<pqxx::repeatable_read>,
-                       pqxx::transaction<pqxx::serializable>>(theirs);
+        transaction_in<pqxx::transaction_base, pqxx::dbtransaction, pqxx::work,
+                       pqxx::transaction<pqxx::repeatable_read>, pqxx::transaction<pqxx::serializable>>(theirs);
     if (in == nullptr || dynamic_cast<pqxx::nontransaction*>(in) != nullptr)
-        co_return fail(errc::invalid_argument, "expected a pqxx::work or another pqxx::transaction_base that can roll back");
+        co_return fail(errc::invalid_argument,
+                       "expected a pqxx::work or another pqxx::transaction_base that can roll back");
     co_return std::make_unique<unit>(core_, core_.connections, *in);
 }
 

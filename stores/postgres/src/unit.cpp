@@ -54,7 +54,8 @@ task<result<void>> unit::commit() {
 task<result<void>> unit::rollback() {
     if (ended_) co_return fail(errc::invalid_argument, "this unit of work has ended");
     if (theirs_ != nullptr)
-        co_return fail(errc::invalid_argument, "the application rolls the transaction back that this unit of work joined");
+        co_return fail(errc::invalid_argument,
+                       "the application rolls the transaction back that this unit of work joined");
     auto here = [this](slot) { return end(false); };
     co_return co_await pool_.run<void>(std::move(here), false);
 }

@@ -29,7 +29,8 @@ class frame_cache {
 public:
     static void* allocate(std::size_t size) {
         const std::size_t bin = bin_of(size);
-        if (bin >= bins) [[unlikely]] return ::operator new(size);
+        if (bin >= bins) [[unlikely]]
+            return ::operator new(size);
         state& mine = local;
         if (node* frame = mine.head[bin]) {
             mine.head[bin] = frame->next;
