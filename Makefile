@@ -1,7 +1,8 @@
 # Shortcuts; CMake and its presets do the work. Each target first installs the Debian packages that it misses.
 PREFIX ?= /usr/local
 PRESET ?= dev
-SANITIZERS ?= 1
+# The tests once more under sanitizers: by default where CI is set, as in CI.
+SANITIZERS ?= $(if $(CI),1,0)
 JOBS ?= $(shell nproc)
 
 RELEASE := build/release
@@ -10,7 +11,7 @@ RELEASE := build/release
 
 help:
 	@echo "make demo       build and watch a flaky service behind a policy"
-	@echo "make test       all tests, then again under ASan+UBSan and TSan (SANITIZERS=0: without)"
+	@echo "make test       all tests (SANITIZERS=1, or CI set: then again under ASan+UBSan and TSan)"
 	@echo "make asan       all tests under ASan+UBSan;  make tsan: under TSan"
 	@echo "make bench      benchmarks: a table and build/bench/pipeline.json"
 	@echo "make build      everything, for development, in build/dev (PRESET=release: another preset)"
