@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -218,6 +220,12 @@ constexpr std::string_view to_text(cancel_answer a) noexcept {
     return "unknown";
 }
 
+// Hints go on while it lives; its destructor waits for a hint under way and must not run inside one.
+class job_watch {
+public:
+    virtual ~job_watch() = default;
+};
+
 // Any thread. Spans must stay valid until the task has ended. All times are judged by the store's clock.
 class job_store {
 public:
@@ -235,6 +243,14 @@ public:
     virtual task<result<recovery>> recover_stale(int limit) = 0;
     // How long until something may be claimable, as far as the store can tell; nothing = nothing is scheduled.
     virtual task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) = 0;
+    // Calls `hint`, on any thread, soon after somebody, other processes included, has made a job in one of these queues
+    // claimable: by enqueueing, settling, requeueing or resuming; falling due makes no hint. Hints are only that: several may come as
+    // one, one may come for nothing or get lost, so callers poll as well. `hint` must be quick and must not throw. Null: this store gives none.
+    virtual std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) {
+        static_cast<void>(queues);
+        static_cast<void>(hint);
+        return nullptr;
+    }
 
     virtual task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) = 0;
     // dead_letter, failed, cancelled and indeterminate jobs start a new generation, due now. The number of those; one

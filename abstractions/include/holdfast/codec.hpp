@@ -1,0 +1,29 @@
+// How a value of the application's becomes a payload's bytes and comes back. <holdfast/json.hpp> has one for described
+// structs; specialise it for others:
+//
+//   template <> struct holdfast::codec<my_proto> {
+//       static constexpr std::string_view content_type = "application/protobuf";
+//       static std::string encode(const my_proto& value);
+//       static holdfast::result<my_proto> decode(std::string_view body);
+//   };
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+#include <holdfast/error.hpp>
+
+namespace holdfast {
+
+template <class T>
+struct codec; // none for this type: include <holdfast/json.hpp> and describe it, or specialise this
+
+template <class T>
+concept encodable = requires(const T& value, std::string_view body) {
+    { codec<T>::content_type } -> std::convertible_to<std::string_view>;
+    { codec<T>::encode(value) } -> std::convertible_to<std::string>;
+    { codec<T>::decode(body) } -> std::same_as<result<T>>;
+};
+
+} // namespace holdfast

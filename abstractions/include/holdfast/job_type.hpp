@@ -1,0 +1,144 @@
+// A kind of job as a worker sees it: its options, and how to run the bytes. Made from a struct and a function by
+// job_type_of<Job>(handler), or by hand for jobs that are known only at run time.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <holdfast/job.hpp>
+#include <holdfast/job_context.hpp>
+#include <holdfast/payload.hpp>
+#include <holdfast/sleep.hpp>
+#include <holdfast/task.hpp>
+
+namespace holdfast {
+
+// The bytes of a job do not decode. Never retried.
+class undecodable_job : public non_retryable_error {
+public:
+    using non_retryable_error::non_retryable_error;
+};
+
+// Any thread; several runs at once.
+class job_type {
+public:
+    virtual ~job_type() = default;
+
+    virtual const job_options& options() const noexcept = 0; // its texts live as long as the program
+    virtual holdfast::restart restart() const noexcept = 0;
+    // Runs the handler, a blocking one on the blocking pool. A handler's exception leaves it as it is; a returned
+    // failure comes back as one. `context` must stay until the task has ended.
+    virtual task<result<void>> run(payload what, job_context& context) = 0;
+    // Only for restart::probe.
+    virtual task<happened> probe(payload what, job_context& context) = 0;
+
+protected:
+    job_type() = default;
+    job_type(const job_type&) = delete;
+    job_type& operator=(const job_type&) = delete;
+};
+
+namespace detail {
+
+template <class Function, class Job>
+decltype(auto) call_job_function(Function& function, Job job, job_context& context) {
+    if constexpr (std::is_invocable_v<Function&, Job, job_context&>) return function(std::move(job), context);
+    else if constexpr (std::is_invocable_v<Function&, Job, std::stop_token>)
+        return function(std::move(job), context.stop_token());
+    else return function(std::move(job));
+}
+
+template <class Function, class Job>
+concept job_function = std::is_invocable_v<Function&, Job, job_context&> ||
+                       std::is_invocable_v<Function&, Job, std::stop_token> || std::is_invocable_v<Function&, Job>;
+
+template <class Function, class Job>
+using job_function_result =
+    decltype(call_job_function(std::declval<Function&>(), std::declval<Job>(), std::declval<job_context&>()));
+
+template <class T>
+struct awaited {
+    using type = T;
+};
+template <class T>
+struct awaited<task<T>> {
+    using type = T;
+};
+
+// Calls it, on the pool when it blocks, and gives what it returns.
+template <class Function, class Job>
+task<typename awaited<job_function_result<Function, Job>>::type> call_anywhere(Function& function, Job job,
+                                                                               job_context& context) {
+    if constexpr (is_task<job_function_result<Function, Job>>) {
+        auto running = call_job_function(function, std::move(job), context);
+        co_return co_await std::move(running);
+    } else {
+        auto running =
+            run_blocking(context.runtime(), [&] { return call_job_function(function, std::move(job), context); });
+        co_return co_await std::move(running);
+    }
+}
+
+template <class Job>
+Job decode_job(const payload& what) {
+    auto decoded = codec<Job>::decode(what.body);
+    if (!decoded)
+        throw undecodable_job("\"" + what.type + "\" version " + std::to_string(what.version) +
+                              " does not decode: " + decoded.error().message);
+    return std::move(*decoded);
+}
+
+struct no_probe {};
+
+template <class Job, class Handler, class Probe>
+class typed_job final : public job_type {
+    using returned = typename awaited<job_function_result<Handler, Job>>::type;
+    static_assert(std::is_void_v<returned> || std::is_same_v<returned, result<void>>,
+                  "a job's handler returns void or result<void>, or a task of one of them");
+
+public:
+    typed_job(Handler handler, Probe probe) : handler_(std::move(handler)), probe_(std::move(probe)) {}
+
+    const job_options& options() const noexcept override { return options_of<Job>(); }
+    holdfast::restart restart() const noexcept override { return restart_of<Job>(); }
+
+    task<result<void>> run(payload what, job_context& context) override {
+        auto running = call_anywhere<Handler, Job>(handler_, decode_job<Job>(what), context);
+        if constexpr (std::is_void_v<returned>) {
+            co_await std::move(running);
+            co_return result<void>{};
+        } else {
+            co_return co_await std::move(running);
+        }
+    }
+    task<happened> probe(payload what, job_context& context) override {
+        if constexpr (std::is_same_v<Probe, no_probe>) {
+            co_return happened::unknown;
+        } else {
+            auto asking = call_anywhere<Probe, Job>(probe_, decode_job<Job>(what), context);
+            co_return co_await std::move(asking);
+        }
+    }
+
+private:
+    Handler handler_;
+    [[no_unique_address]] Probe probe_;
+};
+
+} // namespace detail
+
+// The handler takes the job and optionally a job_context& or a std::stop_token; blocking, or a coroutine that takes the
+// job by value. With restart::probe, a probe of the same shape that returns happened.
+template <class Job, class Handler, class Probe = detail::no_probe>
+std::unique_ptr<job_type> job_type_of(Handler handler, Probe probe = {}) {
+    static_assert(options_of<Job>().version > 0);
+    static_assert(detail::job_function<Handler, Job>,
+                  "a job's handler takes the job, and optionally a job_context& or a std::stop_token");
+    static_assert((restart_of<Job>() == restart::probe) == !std::is_same_v<Probe, detail::no_probe>,
+                  "restart::probe and a probe function go together: give both or neither");
+    return std::make_unique<detail::typed_job<Job, Handler, Probe>>(std::move(handler), std::move(probe));
+}
+
+} // namespace holdfast
