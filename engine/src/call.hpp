@@ -74,20 +74,26 @@ public:
         return next::attempt;
     }
     [[gnu::always_inline]] next after_attempt(invoke_end end, const attempt& a) noexcept {
+        return succeeded(end) ? next::finished : settle(end, late_, a);
+    }
+    // The first half of that, which never looks at the result: true when all is well, and finished.
+    [[gnu::always_inline]] bool succeeded(invoke_end end) noexcept {
         const bool watched = listening_ || x_.ledger != nullptr;
         if (end == invoke_end::value && !watched && surely_in_time()) [[likely]]
             now_ = coarse_;
         else if (plan_.limited_in_time || listening_) now_ = read_clock();
-        const bool late = deadline_ != never && now_ >= deadline_;
-        if (end == invoke_end::value && !late && !plan_.inspects_values) [[likely]] {
-            if (plan_.has_breaker)
-                p_.breaker_.record(
-                    plan_.breaker, [&] { return time_of_end(); }, permit_, circuit_breaker::verdict::success);
-            record(attempt_end::succeeded, nullptr);
-            return finish(stop_reason::succeeded);
-        }
-        return settle(end, late, a);
+        late_ = deadline_ != never && now_ >= deadline_;
+        if (end != invoke_end::value || late_ || plan_.inspects_values) [[unlikely]]
+            return false;
+        if (plan_.has_breaker)
+            p_.breaker_.record(
+                plan_.breaker, [&] { return time_of_end(); }, permit_, circuit_breaker::verdict::success);
+        record(attempt_end::succeeded, nullptr);
+        finish(stop_reason::succeeded);
+        return true;
     }
+    // The second half, once the result is in its slot.
+    next not_succeeded(invoke_end end, const attempt& a) noexcept { return settle(end, late_, a); }
 
     // In place of all of the above, for a plain plan whose first attempt was made before anybody had to decide.
     next after_plain_attempt(invoke_end end, const attempt& a) noexcept {
@@ -201,6 +207,7 @@ private:
     const bool listening_;
     bool holds_slot_ = false;
     bool now_is_fresh_ = false; // now_ was read in this very step
+    bool late_ = false;
     int number_ = 0;
     unsigned chosen_ = 0;
     circuit_breaker::permit permit_{};

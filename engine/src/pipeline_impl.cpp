@@ -1,5 +1,8 @@
 #include "pipeline_impl.hpp"
 
+#include <coroutine>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include <holdfast/sleep.hpp>
@@ -64,9 +67,19 @@ void pipeline_impl::run(operation& what, execution& x) noexcept {
         x.report.attempt_count = 1;
         if (end == invoke_end::value) [[likely]]
             return;
-        call c(*this, in_force, what, x);
-        return drive(c, what, c.after_plain_attempt(end, a));
+        return after_plain(in_force, what, x, end, a);
     }
+    run_full(in_force, what, x);
+}
+
+// Apart from run(), so that this stays small.
+[[gnu::noinline]] void pipeline_impl::after_plain(const plan& in_force, operation& what, execution& x, invoke_end end,
+                                                  const attempt& first) noexcept {
+    call c(*this, in_force, what, x);
+    drive(c, what, c.after_plain_attempt(end, first));
+}
+
+[[gnu::noinline]] void pipeline_impl::run_full(const plan& in_force, operation& what, execution& x) noexcept {
     if (in_force.breaker_decides_first && !breaker_.closed() && refused_at_once(in_force, x)) [[unlikely]]
         return;
     call c(*this, in_force, what, x);
@@ -115,48 +128,128 @@ void pipeline_impl::drive(call& c, operation& what, call_next then) noexcept {
     }
 }
 
-task<void> pipeline_impl::run_async(async_operation& what, execution& x) {
+// The ways a call without a thread can go, from the shortest on. The first attempt is made without a coroutine of the
+// engine's own; one is made when there is something to wait for, or to decide, after it.
+struct pipeline_impl::plain_run {
+    const plan& in_force;
+    attempt first;
+
+    static plain_run& in(async_run& run) noexcept { return *std::launder(reinterpret_cast<plain_run*>(run.room)); }
+};
+
+struct pipeline_impl::full_run {
+    full_run(pipeline_impl& p, const plan& in_force, async_operation& what, execution& x) noexcept
+        : decide(p, in_force, what, x) {}
+    call decide;
+    std::optional<attempt> first;
+
+    static full_run& in(async_run& run) noexcept { return *std::launder(reinterpret_cast<full_run*>(run.room)); }
+};
+
+std::coroutine_handle<> pipeline_impl::start_async(async_operation& what, execution& x, async_run& run,
+                                                   std::coroutine_handle<> then) {
+    static_assert(sizeof(plain_run) <= async_run::room_size && sizeof(full_run) <= async_run::room_size);
     const plan& in_force = current();
     x.report.policy = cell_.name;
-    return is_plain(in_force, x) ? run_plain(in_force, what, x) : run_full(in_force, what, x);
+    run.owner = this;
+    run.what = &what;
+    run.x = &x;
+    run.then = then;
+    if (is_plain(in_force, x)) {
+        auto* plain = ::new (run.room)
+            plain_run{in_force, attempt(on_, cell_.name, x.stop, 1, in_force.max_number, never, overdue_)};
+        run.ended = &plain_ended;
+        return what.start(plain->first, 0, run);
+    }
+    return start_full(in_force, run);
 }
 
-task<void> pipeline_impl::run_plain(const plan& in_force, async_operation& what, execution& x) {
-    attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, never, overdue_);
-    const invoke_end end = co_await invoke_async{what, a, 0};
-    x.report.attempt_count = 1;
-    if (end == invoke_end::value) [[likely]]
-        co_return;
-    co_await run_rest(in_force, what, x, end, a);
+[[gnu::noinline]] std::coroutine_handle<> pipeline_impl::start_full(const plan& in_force, async_run& run) {
+    async_operation& what = *run.what;
+    execution& x = *run.x;
+    auto* full = ::new (run.room) full_run(*this, in_force, what, x);
+    call& c = full->decide;
+    const call::next entered = c.enter();
+    if (entered == call::next::finished) [[unlikely]]
+        return run.then;
+    if (entered == call::next::wait_for_slot || in_force.has_hedge) [[unlikely]]
+        return run.go_on(run_waiting(c, what, entered));
+    const call::next first = c.before_attempt();
+    if (first == call::next::finished) [[unlikely]]
+        return run.then;
+    if (first != call::next::attempt) [[unlikely]]
+        return run.go_on(drive(c, what, first));
+    full->first.emplace(on_, cell_.name, x.stop, 1, in_force.max_number, c.deadline(), overdue_);
+    run.ended = &full_ended;
+    return what.start(*full->first, 0, run);
 }
 
-// A plain execution whose first attempt failed. A coroutine of its own, so that the frame above stays small.
-task<void> pipeline_impl::run_rest(const plan& in_force, async_operation& what, execution& x, invoke_end end,
-                                   const attempt& first) {
-    call c(*this, in_force, what, x);
-    const call::next then = c.after_plain_attempt(end, first);
-    if (then != call::next::finished) co_await drive(c, what, then);
+std::coroutine_handle<> pipeline_impl::plain_ended(detail::task_end& of) noexcept {
+    auto& run = static_cast<async_run&>(of);
+    plain_run& plain = plain_run::in(run);
+    run.x->report.attempt_count = 1;
+    const invoke_end end = run.what->ended(0);
+    if (end == invoke_end::value) [[likely]] {
+        plain.first.~attempt();
+        return run.then;
+    }
+    return run.go_on(after_plain(static_cast<pipeline_impl&>(*run.owner), run));
 }
 
-task<void> pipeline_impl::run_full(const plan& in_force, async_operation& what, execution& x) {
-    call c(*this, in_force, what, x);
-    call::next then = c.enter();
-    if (then == call::next::wait_for_slot) [[unlikely]]
-        then = c.waited_for_slot(co_await wait_in_line(limiter_, in_force.options.concurrency, on_, x.stop));
-    if (then == call::next::finished) [[unlikely]]
-        co_return;
-    if (in_force.has_hedge) [[unlikely]] {
+std::coroutine_handle<> pipeline_impl::full_ended(detail::task_end& of) noexcept {
+    auto& run = static_cast<async_run&>(of);
+    full_run& full = full_run::in(run);
+    const invoke_end end = run.what->ended(0);
+    if (full.decide.succeeded(end)) [[likely]] {
+        full.first.reset();
+        return run.then;
+    }
+    return run.go_on(after_full(static_cast<pipeline_impl&>(*run.owner), run));
+}
+
+task<void> pipeline_impl::after_plain(pipeline_impl& self, async_run& run) {
+    plain_run& plain = plain_run::in(run);
+    const invoke_end end = run.what->finish(0);
+    call c(self, plain.in_force, *run.what, *run.x);
+    const call::next then = c.after_plain_attempt(end, plain.first);
+    plain.first.~attempt();
+    if (then != call::next::finished) co_await self.drive(c, *run.what, then);
+}
+
+task<void> pipeline_impl::after_full(pipeline_impl& self, async_run& run) {
+    full_run& full = full_run::in(run);
+    const invoke_end end = run.what->finish(0);
+    const call::next then = full.decide.not_succeeded(end, *full.first);
+    full.first.reset();
+    if (then != call::next::finished) co_await self.drive(full.decide, *run.what, then);
+}
+
+task<void> pipeline_impl::run_waiting(call& c, async_operation& what, call_next then) {
+    if (then == call::next::wait_for_slot)
+        then = c.waited_for_slot(co_await wait_in_line(limiter_, c.plan().options.concurrency, on_, c.stop()));
+    if (then == call::next::finished) co_return;
+    if (c.plan().has_hedge) {
         co_await run_hedged(c, what);
         co_return;
     }
     then = c.before_attempt();
-    if (then == call::next::attempt) [[likely]] {
-        attempt a(on_, cell_.name, x.stop, 1, in_force.max_number, c.deadline(), overdue_);
-        const invoke_end end = co_await invoke_async{what, a, 0};
-        then = c.after_attempt(end, a);
-    }
-    if (then != call::next::finished) [[unlikely]]
-        co_await drive(c, what, then);
+    if (then != call::next::finished) co_await drive(c, what, then);
+}
+
+task<void> pipeline_impl::run_async(async_operation& what, execution& x) {
+    struct start {
+        pipeline_impl& self;
+        async_operation& what;
+        execution& x;
+        async_run run{};
+        bool await_ready() const noexcept { return false; }
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<> then) {
+            return self.start_async(what, x, run, then);
+        }
+        void await_resume() const { run.check(); }
+    };
+    start run{*this, what, x};
+    co_await run;
 }
 
 task<void> pipeline_impl::drive(call& c, async_operation& what, call_next then) {

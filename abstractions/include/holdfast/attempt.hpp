@@ -39,8 +39,8 @@ public:
     }
     std::stop_token token() const noexcept { return source_.get_token(); }
 
-    // The attempt has ended.
-    void let_go() noexcept {
+    // The attempt has ended. Out of line: most attempts never ask for a token.
+    [[gnu::noinline]] void let_go() noexcept {
         from_parent_.reset();
         ended_.store(true); // first, so that either this or expired() sees the other and takes the count back
         if (overdue_now_.exchange(false)) overdue_->fetch_sub(1, std::memory_order_relaxed);
@@ -95,7 +95,8 @@ public:
     attempt(const attempt&) = delete;
     attempt& operator=(const attempt&) = delete;
     ~attempt() {
-        if (source_ != nullptr) source_->let_go();
+        if (source_ != nullptr) [[unlikely]]
+            source_->let_go();
     }
 
     int number() const noexcept { return number_; }         // 1 for the first call

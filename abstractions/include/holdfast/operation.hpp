@@ -48,7 +48,11 @@ public:
     // Makes the user's task and gives the coroutine to resume: the task's, which resumes `then` at its end, or `then`
     // itself when making it threw.
     virtual std::coroutine_handle<> start(attempt& a, unsigned slot, std::coroutine_handle<> then) noexcept = 0;
-    // After `then` was resumed: takes the task's result into the slot and frees the task.
+    // The same, with somebody to be told in place of a coroutine.
+    virtual std::coroutine_handle<> start(attempt& a, unsigned slot, detail::task_end& then) noexcept = 0;
+    // After the task's end: how it ended. The result stays where it is.
+    virtual invoke_end ended(unsigned slot) const noexcept = 0;
+    // After `then` was resumed, or later: takes the task's result into the slot and frees the task.
     virtual invoke_end finish(unsigned slot) noexcept = 0;
 
 protected:
@@ -182,6 +186,29 @@ public:
             return then;
         }
     }
+    std::coroutine_handle<> start(attempt& a, unsigned slot, task_end& then) noexcept override {
+        auto& s = this->at(slot);
+        try {
+            s.running = call_attempt(function_, a);
+            s.running.frame().promise().on_end = &then;
+            return s.running.frame();
+        } catch (...) {
+            s.exception = std::current_exception();
+            return then.ended(then);
+        }
+    }
+    invoke_end ended(unsigned slot) const noexcept override {
+        const auto& s = this->at(slot);
+        if (!s.running) return invoke_end::threw; // it could not even be made
+        const auto& promise = s.running.frame().promise();
+        if (promise.exception) return invoke_end::threw;
+        if constexpr (!std::is_void_v<value_type>) {
+            using seen = std::remove_cvref_t<value_type>;
+            if constexpr (returned_failure<seen>::possible)
+                if (returned_failure<seen>::failed(promise.look())) return invoke_end::returned_failure;
+        }
+        return invoke_end::value;
+    }
     invoke_end finish(unsigned slot) noexcept override {
         auto& s = this->at(slot);
         if (s.running) {
@@ -199,6 +226,12 @@ public:
             s.running = {};
         }
         return s.classify();
+    }
+
+    // For the caller, when all is over: takes what a runner may have left in its task. What that throws is given back.
+    std::exception_ptr take_rest() noexcept {
+        if (!this->at(0).running || finish(0) != invoke_end::threw) return nullptr;
+        return this->at(0).exception;
     }
 
 private:

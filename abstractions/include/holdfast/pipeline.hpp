@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -33,6 +35,8 @@ constexpr std::string_view to_text(circuit_state s) noexcept {
     return "unknown";
 }
 
+class pipeline;
+
 // One call on its way through a pipeline. Lives in the caller's frame.
 struct execution {
     execution_report::fields& report;
@@ -40,6 +44,33 @@ struct execution {
     attempt_ledger* ledger = nullptr; // where to write attempts down, if the caller will look at them
     bool offers_fallback = false;     // the caller has one; the terminal event waits for it
     std::uint64_t id = 0;             // set by the pipeline when somebody listens
+};
+
+// A call without a thread: what has to stay alive while it runs, in the caller's frame. `rest` is a coroutine, for the
+// runners and the calls that need one; a runner keeps what it likes in `room`, and destroys it by the end of the call.
+struct async_run : detail::task_end {
+    async_run() noexcept {}
+    async_run(const async_run&) = delete;
+    async_run& operator=(const async_run&) = delete;
+
+    static constexpr std::size_t room_size = 384;
+    pipeline* owner = nullptr;
+    async_operation* what = nullptr;
+    execution* x = nullptr;
+    std::coroutine_handle<> then{};
+    task<void> rest{};
+    alignas(std::max_align_t) std::byte room[room_size];
+
+    // Goes on as a coroutine that resumes `then` at its end.
+    std::coroutine_handle<> go_on(task<void> how) noexcept {
+        rest = std::move(how);
+        rest.frame().promise().continuation = then;
+        return rest.frame();
+    }
+    // After `then` was resumed. Rethrows what left the runner itself.
+    void check() const {
+        if (rest) rest.frame().promise().take();
+    }
 };
 
 struct pipeline_stats {
@@ -62,6 +93,13 @@ public:
     virtual void run(operation& what, execution& x) noexcept = 0;
     // The same without holding a thread. `what` and `x` must live until the task has ended.
     virtual task<void> run_async(async_operation& what, execution& x) = 0;
+    // The same for a caller that has the room: gives the coroutine to resume, which leads to `then`. The last result may
+    // still be in the operation's task. All of them must live until `then` is resumed.
+    virtual std::coroutine_handle<> start_async(async_operation& what, execution& x, async_run& run,
+                                                std::coroutine_handle<> then) {
+        run.then = then;
+        return run.go_on(run_async(what, x));
+    }
     // For executions that offer a fallback: reports how that went, and the terminal event.
     virtual void fallback_ended(execution& x, bool used) noexcept = 0;
 

@@ -197,13 +197,17 @@ private:
 
         bool await_ready() const noexcept { return false; }
         std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) {
-            if constexpr (std::is_same_v<Fallback, detail::no_fallback>) run_ = of_.pipeline_.run_async(what_, x_);
-            else run_ = detail::run_with_fallback(of_.pipeline_, what_, of_.other_, x_);
-            run_.frame().promise().continuation = awaiting;
-            return run_.frame();
+            if constexpr (std::is_same_v<Fallback, detail::no_fallback>) {
+                return of_.pipeline_.start_async(what_, x_, run_, awaiting);
+            } else {
+                run_.then = awaiting;
+                return run_.go_on(detail::run_with_fallback(of_.pipeline_, what_, of_.other_, x_));
+            }
         }
         value_type await_resume() {
-            run_.frame().promise().take();
+            run_.check();
+            if (auto thrown = what_.take_rest()) [[unlikely]]
+                x_.report.exception = std::move(thrown);
             if constexpr (Try) {
                 report_.set_value(std::move(what_.result()));
                 return std::move(report_);
@@ -222,7 +226,7 @@ private:
         operation_type what_;
         std::conditional_t<Try, outcome<result_type>, execution_report::fields> report_{};
         execution x_ = start(report_, of_.stop_);
-        task<void> run_;
+        async_run run_;
     };
 
     static task<value_type> await_it(async_call self) { co_return co_await std::move(self); }
@@ -277,7 +281,7 @@ public:
 
 private:
     template <bool Try, class Function, class Other>
-    decltype(auto) call(Function&& function, Other other, std::stop_token stop) const {
+    decltype(auto) call(Function&& function, Other&& other, std::stop_token&& stop) const {
         using plain = std::remove_reference_t<Function>;
         if constexpr (detail::is_async<Function>) {
             return async_call<std::decay_t<Function>, Other, Try>(*pipeline_, std::forward<Function>(function),

@@ -22,6 +22,12 @@ class task;
 
 namespace detail {
 
+// Told that a task has ended, by whoever drives one by hand; gives the coroutine to resume. The task is suspended for
+// good by then, but must not be destroyed inside the call.
+struct task_end {
+    std::coroutine_handle<> (*ended)(task_end&) noexcept = nullptr;
+};
+
 struct promise_base {
     promise_base() noexcept = default; // not an aggregate, else it would be built from the coroutine's arguments
 
@@ -29,7 +35,8 @@ struct promise_base {
         bool await_ready() const noexcept { return false; }
         template <class Promise>
         std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-            return ended.promise().continuation;
+            promise_base& promise = ended.promise();
+            return promise.on_end == nullptr ? promise.continuation : promise.on_end->ended(*promise.on_end);
         }
         void await_resume() const noexcept {}
     };
@@ -42,6 +49,7 @@ struct promise_base {
     void unhandled_exception() noexcept { exception = std::current_exception(); }
 
     std::coroutine_handle<> continuation = std::noop_coroutine();
+    task_end* on_end = nullptr; // in place of the continuation
     std::exception_ptr exception;
 };
 
@@ -67,6 +75,7 @@ struct task_promise : promise_base {
         if (exception) std::rethrow_exception(std::move(exception));
         return std::move(value);
     }
+    const T& look() const noexcept { return value; } // only after it ended with a value
 
     union {
         T value;
@@ -83,6 +92,7 @@ struct task_promise<T&> : promise_base {
         if (exception) std::rethrow_exception(std::move(exception));
         return *value;
     }
+    const T& look() const noexcept { return *value; }
     T* value = nullptr;
 };
 
