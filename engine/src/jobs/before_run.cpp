@@ -1,0 +1,106 @@
+// What some jobs need before their handlers may run: a mark in the store, an answer from their probe, a kind.
+#include <ranges>
+
+#include "worker_state.hpp"
+
+namespace holdfast::detail {
+
+namespace {
+
+constexpr duration complain_every = std::chrono::minutes{1};
+
+bool is_probed(const job_run& r) noexcept {
+    return r.job.may_restart && r.kind->type.restart() == restart::probe;
+}
+
+} // namespace
+
+bool worker_state::needs_care(const job_run& r) noexcept {
+    if (r.kind == nullptr || !r.job.may_restart) return true;
+    return (r.job.crash_count > 0 || r.job.attempt > 1 || r.job.generation > 1) && is_probed(r);
+}
+
+task<worker_state::answer> worker_state::before_run(self s, run r) {
+    if (r->kind == nullptr) co_return answer{false, s->unknown_kind(*r)};
+    if (is_probed(*r)) {
+        auto looking = is_in_doubt(s, r);
+        if (!co_await std::move(looking)) co_return answer{};
+        auto asking = ask_probe(s, r);
+        co_return co_await std::move(asking);
+    }
+    if (r->job.may_restart) co_return answer{};
+    auto marking = mark_started(s, r);
+    co_return co_await std::move(marking);
+}
+
+// Not burnt: another worker may know the kind, or this one after its next start.
+settlement worker_state::unknown_kind(const job_run& r) {
+    settlement later = job_verdict::make(settlement::kind::snooze);
+    bool complain = false;
+    {
+        const locked in(*this);
+        later.when = due::after(with_jitter(how.unknown_kind_delay, random));
+        const time_point now = with.on.now();
+        const auto known = unknown_kinds.find(r.job.what.type);
+        complain = known == unknown_kinds.end() || now - known->second >= complain_every;
+        if (complain) unknown_kinds.insert_or_assign(r.job.what.type, now);
+    }
+    if (complain)
+        with.log.warning("job " + to_text(r.job.id) + " in queue \"" + r.job.queue + "\" is of kind \"" +
+                         job_verdict::clean_text(r.job.what.type) +
+                         "\", which is not registered here: it is put off by " + to_short_text(how.unknown_kind_delay) +
+                         " at a time and no attempt is counted; register the kind, or run it from another worker");
+    return later;
+}
+
+// From here on a crash means that it may have happened.
+task<worker_state::answer> worker_state::mark_started(self s, run r) {
+    const job_lease* const one[] = {&r->job.lease};
+    for (int n = 1;; ++n) {
+        auto marking = s->with.store.started(one);
+        const auto answers = co_await std::move(marking);
+        if (answers) {
+            if (answers->front() == write_answer::done) co_return answer{};
+            co_return answer{false, std::nullopt}; // somebody else has it
+        }
+        s->store_failed(duty::claim, answers.error());
+        if (r->lost) co_return answer{false, std::nullopt};
+        if (r->asked_to_stop() || s->is_past_giving_up())
+            co_return answer{false, job_verdict::make(settlement::kind::release)};
+        auto backing_off = s->back_off(n);
+        co_await std::move(backing_off);
+    }
+}
+
+// Whether an earlier run may have done the work: its worker died, or it was given up while it ran.
+task<bool> worker_state::is_in_doubt(self s, run r) {
+    if (r->job.crash_count > 0) co_return true;
+    auto asking = s->with.store.get(r->job.id);
+    const auto found = co_await std::move(asking);
+    if (!found) co_return true;
+    const auto* view = std::get_if<job_view>(&*found);
+    if (view == nullptr) co_return false;
+    for (const attempt_entry& each : view->history | std::views::reverse) {
+        if (each.token == r->job.lease.token()) continue;
+        co_return each.outcome == "crashed" || each.error.type == "stuck"; // after "indeterminate" a person decided
+    }
+    co_return false;
+}
+
+task<worker_state::answer> worker_state::ask_probe(self s, run r) {
+    happened said = happened::unknown;
+    std::string why = "the probe could not tell whether it happened";
+    try {
+        auto asking = r->kind->type.probe(r->job.what, *r->context);
+        said = co_await std::move(asking);
+    } catch (...) {
+        why = "the probe failed: " + exception_message(std::current_exception());
+    }
+    using kind = settlement::kind;
+    if (said == happened::no) co_return answer{};
+    if (said == happened::yes) co_return answer{false, job_verdict::make(kind::succeed)};
+    if (r->stopping) co_return answer{false, job_verdict::make(kind::release)};
+    co_return answer{false, job_verdict::make(kind::indeterminate, {"indeterminate", std::move(why)})};
+}
+
+} // namespace holdfast::detail

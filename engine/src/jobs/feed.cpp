@@ -1,0 +1,167 @@
+// Claims jobs: ahead of free slots, in batches, and without asking the store again and again when there is nothing.
+#include <algorithm>
+#include <cmath>
+
+#include "worker_state.hpp"
+
+namespace holdfast::detail {
+
+namespace {
+
+// A prefetched job should get its turn within about this time.
+constexpr double soon = 0.1;
+// The store may say that something is due which a claim does not get: another worker is at it.
+constexpr duration shortest_look = std::chrono::milliseconds{1};
+constexpr int suspect_after = 2; // crashes
+constexpr duration suspects_wait = std::chrono::seconds{2};
+
+} // namespace
+
+task<void> worker_state::feed(self s) {
+    runtime& on = s->with.on;
+    co_await resume_on(on);
+    int failures = 0;
+    bool asked = true; // since the time of the next look was settled
+    time_point look_at = on.now();
+    for (;;) {
+        const next_claims next = s->plan_claims();
+        if (next.finished) co_return;
+        if (next.plans.empty()) {
+            if (next.dry && std::exchange(asked, false)) {
+                auto looking = s->next_look();
+                look_at = co_await std::move(looking);
+            }
+            auto waiting = s->feeder.wait(on, next.dry ? look_at : never);
+            if (!co_await std::move(waiting)) co_return;
+            if (next.dry && on.now() >= look_at) s->hinted = true;
+            continue;
+        }
+        asked = true;
+        bool fine = true;
+        for (const auto& plan : next.plans) {
+            auto claiming = s->claim(plan);
+            fine = co_await std::move(claiming);
+            if (!fine) break;
+        }
+        failures = fine ? 0 : failures + 1;
+        if (fine) continue;
+        auto backing_off = s->back_off(failures);
+        co_await std::move(backing_off);
+    }
+}
+
+worker_state::next_claims worker_state::plan_claims() {
+    const locked in(*this);
+    if (stopping) return {.plans = {}, .finished = true};
+    feeder_is_dry = false;
+    if (hinted.exchange(false)) queues.dry(false);
+    if (!paused && wants_claim()) {
+        const int ahead = prefetch_now();
+        const int room = how.concurrency + ahead - running - queues.ready();
+        if (auto plans = queues.plan(room, ahead, how.batch); !plans.empty()) return {.plans = std::move(plans)};
+    }
+    feeder_waits = true;
+    const bool dry = !paused && queues.any_dry();
+    if (!dry) return {};
+    feeder_is_dry = true;
+    if (hinted.exchange(false)) feeder.set(); // it came before anybody could know that it was waited for
+    return {.plans = {}, .finished = false, .dry = true};
+}
+
+// How many jobs the slots get through in no time.
+int worker_state::prefetch_now() const noexcept {
+    if (average_run < 0) return 0;
+    const double most = how.prefetch;
+    return static_cast<int>(std::min(most, soon * how.concurrency / std::max(average_run, 1e-9)));
+}
+
+bool worker_state::wants_claim() const noexcept {
+    const int unwritten = static_cast<int>(endings.size()) + writing;
+    if (unwritten > how.concurrency + how.prefetch + how.batch) return false; // the store takes nothing now
+    if (running + queues.ready() < how.concurrency) return true;
+    return queues.ready() <= prefetch_now() / 2 && prefetch_now() > 0;
+}
+
+task<bool> worker_state::claim(ready_queues::claim_plan plan) {
+    claim_request request;
+    for (const std::size_t i : plan.from) request.queues.push_back(queues[i].how.name);
+    request.limit = plan.limit;
+    request.lease_for = how.lease;
+    request.worker = name;
+    auto claiming = with.store.claim(std::move(request));
+    auto claimed = co_await std::move(claiming);
+    if (!claimed) {
+        store_failed(duty::claim, claimed.error());
+        co_return false;
+    }
+    store_answered(duty::claim);
+    const bool full = claimed->size() >= static_cast<std::size_t>(plan.limit);
+    if (!full) {
+        const locked in(*this);
+        for (const std::size_t i : plan.from) queues[i].dry = true;
+    }
+    if (!claimed->empty()) deliver(std::move(*claimed));
+    co_return true;
+}
+
+void worker_state::deliver(std::vector<claimed_job> claimed) {
+    std::vector<run> runs;
+    runs.reserve(claimed.size());
+    for (claimed_job& each : claimed) {
+        const auto kind = kinds.find(each.what.type);
+        const std::size_t queue = queues.find(each.queue);
+        runs.push_back(
+            std::make_shared<job_run>(std::move(each), kind == kinds.end() ? nullptr : &kind->second, queue));
+    }
+    locked in(*this);
+    counts.claimed += runs.size();
+    for (run& each : runs) {
+        job_run& r = *each;
+        r.place = all.size();
+        r.held = true;
+        all.push_back(std::move(each));
+        if (stopping || paused) add_ending(r, job_verdict::make(settlement::kind::release), in);
+        else if (r.job.cancel_requested) add_ending(r, job_verdict::make(settlement::kind::cancel), in);
+        else if (!put_off_suspect(r, in)) queues.push(r.queue, r, r.job.priority);
+    }
+    want_starter(in);
+}
+
+// A job that keeps killing its workers must not take to the dead letters what they held beside it. So what has been
+// through several crashes runs while this worker holds nothing else of that sort; the others are put off, unburnt.
+bool worker_state::put_off_suspect(job_run& r, locked& in) {
+    if (r.job.crash_count < suspect_after) return false;
+    if (suspects == 0) {
+        ++suspects;
+        r.suspect = true;
+        return false;
+    }
+    settlement later = job_verdict::make(settlement::kind::snooze);
+    later.when = due::after(with_jitter(suspects_wait, random));
+    add_ending(r, std::move(later), in);
+    return true;
+}
+
+void worker_state::give_back_ready(locked& in) {
+    for (job_run* each : queues.take_all()) add_ending(*each, job_verdict::make(settlement::kind::release), in);
+}
+
+// When to look again without a hint: when the next job falls due, and now and then.
+task<time_point> worker_state::next_look() {
+    auto asking = with.store.next_due(queues.names());
+    auto due = co_await std::move(asking);
+    duration wait = how.poll;
+    if (!due) {
+        store_failed(duty::claim, due.error());
+    } else if (due->has_value()) {
+        contested = **due > duration::zero() ? 0 : std::min(contested + 1, 20);
+        wait = std::min(wait, contested > 0 ? shortest_look * (1 << contested) : std::max(**due, shortest_look));
+    }
+    co_return with.on.now() + wait;
+}
+
+void worker_state::hint() noexcept {
+    if (!hinted.exchange(true) && feeder_is_dry) feeder.set();
+}
+
+} // namespace holdfast::detail

@@ -1,0 +1,63 @@
+// One claimed job on its way through a worker.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <list>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include <holdfast/job_context.hpp>
+#include <holdfast/job_store.hpp>
+#include <holdfast/job_type.hpp>
+#include <holdfast/policies.hpp>
+
+namespace holdfast {
+
+// A registered kind with what a run needs at hand. Immutable once the worker has started.
+struct job_kind {
+    job_type& type;
+    const job_options& options;
+    retry_settings waits;
+    std::optional<bound_policy> policy{};
+};
+
+// The worker's lock guards it; `job` and `kind` do not change.
+struct job_run {
+    job_run(claimed_job claimed, const job_kind* known, std::size_t in)
+        : job(std::move(claimed)), kind(known), queue(in) {}
+
+    claimed_job job;
+    const job_kind* kind; // null: not registered
+    const std::size_t queue;
+    std::size_t place = 0; // in the worker's list of all
+    bool held = false;     // it is there
+
+    bool running = false;   // has a slot
+    bool unsettled = false; // something has to be written
+    bool stuck = false;
+    bool suspect = false; // see worker_state::put_off_suspect
+    bool asked_again = false; // the store may have taken the settlement already
+    std::atomic<bool> lost = false; // somebody else has it: nothing may be written
+    std::atomic<bool> cancelled = false;
+    std::atomic<bool> timed_out = false;
+    std::atomic<bool> stopping = false;
+
+    time_point began{};
+    time_point deadline = never;
+    time_point give_up_at = never;
+    std::stop_source stop{std::nostopstate};
+    std::optional<job_context> context;
+    std::list<job_context> more_contexts; // of further attempts within the run
+    settlement ending{};
+
+    std::string_view type_name() const noexcept {
+        return kind != nullptr ? kind->options.name : std::string_view(job.what.type);
+    }
+    // Of the latest attempt within the run; there is one from the beginning of the run on.
+    job_context& latest_context() noexcept { return more_contexts.empty() ? *context : more_contexts.back(); }
+    bool asked_to_stop() const noexcept { return lost || cancelled || timed_out || stopping; }
+};
+
+} // namespace holdfast

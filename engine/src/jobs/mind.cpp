@@ -1,0 +1,181 @@
+// Keeps the leases of what the worker holds, watches deadlines, passes progress on.
+#include <algorithm>
+
+#include "worker_state.hpp"
+
+namespace holdfast::detail {
+
+namespace {
+
+constexpr duration beat_again = std::chrono::seconds{1}; // after one that did not reach the store
+
+// Fires them without a lock held: they call whatever the handlers hung on them.
+void fire(std::vector<std::stop_source>& which) {
+    for (std::stop_source& each : which) each.request_stop();
+}
+
+} // namespace
+
+task<void> worker_state::mind(self s) {
+    runtime& on = s->with.on;
+    co_await resume_on(on);
+    const duration every = s->how.heartbeat.value_or(s->how.lease / 3);
+    time_point next_beat = on.now() + every;
+    time_point next_report = on.now() + s->how.progress_every;
+    for (;;) {
+        const time_point deadline = s->watch_deadlines();
+        auto waiting = s->minder.wait(on, std::min({next_beat, next_report, deadline}));
+        if (!co_await std::move(waiting)) co_return;
+        {
+            const locked in(*s);
+            if (s->closing) co_return;
+        }
+        if (on.now() >= next_beat) {
+            auto beating = s->beat();
+            const bool fine = co_await std::move(beating);
+            next_beat = on.now() + (fine ? every : std::min(every, beat_again));
+        }
+        if (on.now() >= next_report) {
+            auto reporting = s->report_progress();
+            co_await std::move(reporting);
+            next_report = on.now() + s->how.progress_every;
+        }
+    }
+}
+
+// When to look again.
+time_point worker_state::watch_deadlines() {
+    const time_point now = with.on.now();
+    std::vector<std::stop_source> out_of_time;
+    {
+        locked in(*this);
+        if (now < next_deadline) return next_deadline;
+        next_deadline = never;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            job_run& r = *all[i];
+            if (!r.running || r.stuck) continue;
+            if (now >= r.deadline && !r.timed_out) {
+                r.timed_out = true;
+                out_of_time.push_back(r.stop);
+            }
+            if (now >= r.give_up_at) {
+                out_of_time.push_back(r.stop);
+                give_up_stuck(r, in);
+                continue;
+            }
+            next_deadline = std::min({next_deadline, r.timed_out ? never : r.deadline, r.give_up_at});
+        }
+    }
+    fire(out_of_time);
+    const locked in(*this);
+    return next_deadline;
+}
+
+// Its slot stays taken until the handler ends; the job goes on without it.
+void worker_state::give_up_stuck(job_run& r, locked& in) {
+    const auto about = circumstances_of(r);
+    r.timed_out = true;
+    r.stuck = true;
+    ++stuck;
+    ++counts.stuck;
+    if (!r.lost) {
+        random_series mine(random.next());
+        add_ending(r, job_verdict::when_stuck(about, mine), in);
+    }
+    with.log.warning("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) +
+                     "\" is stuck: its handler runs past its hard deadline and keeps its slot");
+    if (stopping && running <= stuck) in.drained = true;
+}
+
+// One call for everything held. False: the store did not answer.
+task<bool> worker_state::beat() {
+    std::vector<run> held;
+    std::vector<const job_lease*> leases;
+    {
+        const locked in(*this);
+        for (const run& each : all) {
+            if (each->lost || each->stuck) continue;
+            held.push_back(each);
+            leases.push_back(&each->job.lease);
+        }
+    }
+    if (held.empty()) {
+        store_answered(duty::renew); // nothing is in danger
+        co_return true;
+    }
+    auto beating = with.store.heartbeat(leases, how.lease);
+    const auto answers = co_await std::move(beating);
+    if (!answers) {
+        store_failed(duty::renew, answers.error());
+        co_return false;
+    }
+    store_answered(duty::renew);
+    beaten(held, *answers);
+    co_return true;
+}
+
+void worker_state::beaten(std::span<const run> held, std::span<const holdfast::beat> answers) {
+    std::vector<std::stop_source> stops;
+    std::vector<run> gone;
+    {
+        locked in(*this);
+        for (std::size_t i = 0; i < held.size() && i < answers.size(); ++i) {
+            job_run& r = *held[i];
+            if (!r.held || r.unsettled || r.stuck) continue; // settled meanwhile, or about to be
+            if (answers[i].answer != write_answer::done) {
+                r.lost = true;
+                if (r.running) {
+                    stops.push_back(r.stop);
+                } else if (queues.remove(r.queue, r)) {
+                    ++counts.lost;
+                    gone.push_back(forget(r));
+                }
+            } else if (answers[i].cancel_requested && !r.cancelled) {
+                r.cancelled = true;
+                if (r.running) stops.push_back(r.stop);
+                else if (queues.remove(r.queue, r)) add_ending(r, job_verdict::make(settlement::kind::cancel), in);
+            }
+        }
+    }
+    fire(stops);
+}
+
+task<void> worker_state::report_progress() {
+    std::vector<run> held;
+    std::vector<progress_report> reports;
+    {
+        const locked in(*this);
+        for (const run& each : all) {
+            if (!each->running || each->lost || each->stuck) continue;
+            auto said = each->latest_context().take_progress();
+            if (!said) continue;
+            held.push_back(each);
+            reports.push_back({&each->job.lease, said->percent, job_verdict::clean_text(std::move(said->note))});
+        }
+    }
+    if (reports.empty()) co_return;
+    auto reporting = with.store.progress(reports);
+    const auto answers = co_await std::move(reporting);
+    if (!answers) {
+        store_failed(duty::renew, answers.error());
+        co_return;
+    }
+    std::vector<holdfast::beat> seen;
+    for (const write_answer each : *answers) seen.push_back({each, false});
+    beaten(held, seen);
+}
+
+void worker_state::interrupt_all() {
+    std::vector<std::stop_source> stops;
+    {
+        const locked in(*this);
+        for (const run& each : all) {
+            if (!each->running) continue;
+            each->stopping = true;
+            stops.push_back(each->stop);
+        }
+    }
+    fire(stops);
+}
+
+} // namespace holdfast::detail

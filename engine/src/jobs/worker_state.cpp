@@ -1,0 +1,339 @@
+#include "worker_state.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+
+namespace holdfast::detail {
+
+namespace {
+
+constexpr duration first_back_off = std::chrono::milliseconds{100};
+constexpr duration longest_back_off = std::chrono::seconds{5};
+constexpr duration stopping_back_off = std::chrono::milliseconds{200};
+
+std::uint64_t seed_or_random(std::uint64_t seed) {
+    if (seed != 0) return seed;
+    std::random_device device;
+    return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+std::unexpected<error> wrong(std::string what) {
+    return fail(errc::invalid_argument, "worker: " + std::move(what));
+}
+
+} // namespace
+
+// Linux tells host and process in files; elsewhere the random part alone tells workers apart.
+std::string default_worker_name(random_series& random) {
+    std::string host;
+    std::ifstream("/proc/sys/kernel/hostname") >> host;
+    std::error_code none;
+    const std::string process = std::filesystem::read_symlink("/proc/self", none).string();
+    std::string tail;
+    for (std::uint64_t bits = random.next(), i = 0; i < 6; ++i, bits >>= 5) tail += identifier_digits[bits & 31];
+    return (host.empty() ? "localhost" : host) + ":" + (process.empty() ? "0" : process) + ":" + tail;
+}
+
+worker_state::worker_state(worker_parts parts, worker_options options, std::uint64_t seed)
+    : with(parts), how(std::move(options)), name(how.name), ids(seed_or_random(seed)), random(seed_or_random(seed)),
+      queues(how.queues) {
+    if (name.empty()) name = default_worker_name(random);
+    if (with.client == nullptr) with.client = &own_client.emplace(with.store, ids, how.defaults);
+    starter.run = &start_posted;
+    starter.owner = this;
+}
+
+void worker_state::locked::release() noexcept {
+    if (!lock_.owns_lock()) return;
+    lock_.unlock();
+    if (starter && !s_.with.on.post(s_.starter)) { // the runtime has stopped: nothing begins any more
+        const std::lock_guard again(s_.mutex);
+        s_.starter_posted = false;
+        s_.starter.keep.reset();
+    }
+    if (feeder) s_.feeder.set();
+    if (settler[0]) s_.settlers[0].set();
+    if (settler[1]) s_.settlers[1].set();
+    if (minder) s_.minder.set();
+    if (drained) s_.drained.set();
+}
+
+result<void> worker_state::check() const {
+    if (how.queues.empty()) return wrong("no queue is named in .queues, so there is nothing to work on");
+    std::set<std::string> seen;
+    for (const worker_queue& each : how.queues) {
+        if (each.name.empty()) return wrong("a queue has no name");
+        if (!seen.insert(each.name).second) return wrong("queue \"" + each.name + "\" is named twice");
+        if (each.weight < 1) return wrong("the weight of queue \"" + each.name + "\" must be 1 or more");
+        if (each.concurrency < 0)
+            return wrong("the concurrency of queue \"" + each.name + "\" is negative; 0 = only the worker's limit");
+    }
+    if (how.concurrency < 1) return wrong(".concurrency must be 1 or more");
+    if (how.prefetch < 0) return wrong(".prefetch is negative; 0 = claim only for free slots");
+    if (how.batch < 1) return wrong(".batch must be 1 or more");
+    if (how.recovery_limit < 1) return wrong(".recovery_limit must be 1 or more");
+    constexpr duration zero = duration::zero();
+    if (how.lease <= zero) return wrong(".lease must be longer than 0");
+    if (how.heartbeat && (*how.heartbeat <= zero || *how.heartbeat >= how.lease))
+        return wrong(".heartbeat must be longer than 0 and shorter than .lease");
+    if (how.poll <= zero || how.sweep <= zero || how.progress_every <= zero)
+        return wrong(".poll, .sweep and .progress_every must be longer than 0");
+    if (how.settle_wait < zero || how.unknown_kind_delay < zero || how.shutdown_grace < zero || how.last_wait < zero)
+        return wrong(".settle_wait, .unknown_kind_delay, .shutdown_grace and .last_wait must not be negative");
+    return {};
+}
+
+result<void> worker_state::learn_kinds() {
+    std::optional<error> problem;
+    with.kinds.for_each([&](job_type& each) {
+        if (problem) return;
+        const job_options& options = each.options();
+        job_kind kind{each, options, job_waits(options.retry)};
+        if (!options.policy.empty()) {
+            const std::string what = "job \"" + std::string(options.name) + "\" runs under policy \"" +
+                                     std::string(options.policy) + "\"";
+            if (with.policies == nullptr) {
+                problem = error{errc::unknown_policy, what + ", but this worker was given no policies", std::nullopt};
+                return;
+            }
+            auto bound = with.policies->runner().bind(options.policy);
+            if (!bound) {
+                problem = error{bound.error().code, what + ": " + bound.error().message, std::nullopt};
+                return;
+            }
+            kind.policy.emplace(**bound);
+        }
+        kinds.emplace(std::string(options.name), kind);
+    });
+    if (problem) return std::unexpected(std::move(*problem));
+    return {};
+}
+
+void worker_state::launch() {
+    watching = with.store.watch(queues.names(), [this] { hint(); });
+    const self s = shared_from_this();
+    care.spawn(settle(s, 0));
+    care.spawn(settle(s, 1));
+    care.spawn(mind(s));
+    intake.spawn(feed(s));
+    intake.spawn(sweep(s));
+}
+
+bool worker_state::busy() const {
+    const std::lock_guard lock(mutex);
+    return running > stuck;
+}
+
+task<void> worker_state::stop(self s, std::optional<duration> grace) {
+    runtime& on = s->with.on;
+    const time_point began = on.now();
+    {
+        locked in(*s);
+        if (!s->started || s->stop_began) co_return;
+        s->stop_began = true;
+        s->stopping = true;
+        s->give_back_ready(in);
+        s->wake_settler(in);
+        in.feeder = true;
+    }
+    s->hurry.request_stop();
+    s->sweeper.set();
+    s->watching.reset();
+    auto joining = s->intake.join();
+    co_await std::move(joining);
+
+    const auto wait_until = [](self w, time_point until, bool patiently) -> task<void> {
+        while (w->busy() && w->with.on.now() < until) {
+            {
+                const std::lock_guard lock(w->mutex);
+                if (patiently && w->in_a_hurry) co_return;
+            }
+            auto waiting = w->drained.wait(w->with.on, until);
+            if (!co_await std::move(waiting)) co_return;
+        }
+    };
+    auto graceful = wait_until(s, saturating_add(began, grace.value_or(s->how.shutdown_grace)), true);
+    co_await std::move(graceful);
+    if (s->busy()) {
+        s->interrupt_all();
+        auto last = wait_until(s, saturating_add(on.now(), s->how.last_wait), false);
+        co_await std::move(last);
+    }
+    {
+        const std::lock_guard lock(s->mutex);
+        s->closing = true;
+        s->give_up_at = saturating_add(on.now(), s->how.last_wait);
+    }
+    s->settlers[0].set();
+    s->settlers[1].set();
+    s->minder.set();
+    auto settling = s->care.join();
+    co_await std::move(settling);
+    int left = 0;
+    {
+        const std::lock_guard lock(s->mutex);
+        s->closed = true;
+        left = s->running;
+    }
+    if (left > 0)
+        s->with.log.warning(std::to_string(left) + (left == 1 ? " handler" : " handlers") +
+                            " ignored the request to stop and still run; their jobs will be recovered by others when "
+                            "their leases have run out");
+}
+
+void worker_state::stop_now() {
+    {
+        locked in(*this);
+        in_a_hurry = true;
+        stopping = true;
+        give_back_ready(in);
+        in.feeder = true;
+        in.drained = true;
+    }
+    hurry.request_stop();
+    interrupt_all();
+}
+
+// The worker went away without a stop: nothing of it may touch the store any more than it can help.
+void worker_state::abandon() noexcept {
+    {
+        locked in(*this);
+        if (!started || closed) return;
+        stopping = closing = closed = true;
+        give_up_at = time_point{};
+        in.feeder = in.minder = in.settler[0] = in.settler[1] = true;
+    }
+    watching.reset();
+    hurry.request_stop();
+    sweeper.set();
+    interrupt_all();
+}
+
+void worker_state::pause(bool on) {
+    locked in(*this);
+    paused = on;
+    if (on) give_back_ready(in);
+    else want_starter(in);
+    hinted = true;
+    in.feeder = true;
+}
+
+void worker_state::store_failed(duty which, const error& e) {
+    {
+        const std::lock_guard lock(mutex);
+        failing[static_cast<std::size_t>(which)] = true;
+        if (store_down_since) return;
+        store_down_since = with.on.now();
+    }
+    constexpr std::string_view names[] = {"claim jobs", "settle jobs", "renew leases", "recover stale jobs"};
+    with.log.warning("worker " + name + " cannot " + std::string(names[static_cast<std::size_t>(which)]) +
+                     " and keeps trying: " + std::string(to_text(e.code)) + ": " + e.message);
+}
+
+void worker_state::store_answered(duty which) {
+    std::optional<time_point> since;
+    {
+        const std::lock_guard lock(mutex);
+        if (!store_down_since) return;
+        failing[static_cast<std::size_t>(which)] = false;
+        if (std::ranges::find(failing, true) != std::end(failing)) return;
+        since = std::exchange(store_down_since, std::nullopt);
+    }
+    with.log.info("worker " + name + ": the store is back after " + to_short_text(with.on.now() - *since));
+}
+
+random_series worker_state::draw() {
+    const std::lock_guard lock(mutex);
+    return random_series(random.next());
+}
+
+task<void> worker_state::back_off(int n) {
+    duration wait = backoff_delay(backoff::exponential, first_back_off, longest_back_off, n);
+    std::stop_token woken;
+    {
+        const std::lock_guard lock(mutex);
+        wait = with_jitter(wait, random);
+        if (stopping) wait = std::min(wait, stopping_back_off);
+        else woken = hurry.get_token();
+    }
+    co_await sleep_for(with.on, wait, std::move(woken));
+}
+
+bool worker_state::is_past_giving_up() const {
+    if (with.on.stopped()) return true;
+    const time_point now = with.on.now();
+    const std::lock_guard lock(mutex);
+    return closed || now >= give_up_at;
+}
+
+worker_snapshot worker_state::snapshot() const {
+    const time_point now = with.on.now();
+    const std::lock_guard lock(mutex);
+    worker_snapshot seen = counts;
+    seen.name = name;
+    seen.paused = paused;
+    seen.stopping = stopping;
+    seen.store_down = store_down_since.has_value();
+    seen.prefetched = queues.ready();
+    seen.unsettled = static_cast<int>(endings.size()) + writing;
+    if (last_recovery_at) seen.last_recovery_ago = now - *last_recovery_at;
+    for (const run& each : all) {
+        if (!each->running) continue;
+        seen.running.push_back({.id = each->job.id,
+                                .type = std::string(each->type_name()),
+                                .queue = each->job.queue,
+                                .attempt = each->context->attempt(),
+                                .running_for = now - each->began,
+                                .stuck = each->stuck,
+                                .asked_to_stop = each->asked_to_stop()});
+    }
+    std::ranges::sort(seen.running, std::greater<>(), &running_job::running_for);
+    return seen;
+}
+
+} // namespace holdfast::detail
+
+namespace holdfast {
+
+job_worker::job_worker(worker_parts parts, worker_options options, std::uint64_t seed)
+    : state_(std::make_shared<detail::worker_state>(parts, std::move(options), seed)) {}
+
+job_worker::~job_worker() {
+    state_->abandon();
+}
+
+result<void> job_worker::start() {
+    if (auto fine = state_->check(); !fine) return fine;
+    if (auto fine = state_->learn_kinds(); !fine) return fine;
+    {
+        const std::lock_guard lock(state_->mutex);
+        if (state_->started) return fail(errc::invalid_argument, "worker: it was started already");
+        state_->started = true;
+    }
+    state_->launch();
+    return {};
+}
+
+void job_worker::pause() {
+    state_->pause(true);
+}
+void job_worker::resume() {
+    state_->pause(false);
+}
+task<void> job_worker::stop(std::optional<duration> grace) {
+    return detail::worker_state::stop(state_, grace);
+}
+void job_worker::stop_now() {
+    state_->stop_now();
+}
+worker_snapshot job_worker::snapshot() const {
+    return state_->snapshot();
+}
+const std::string& job_worker::name() const noexcept {
+    return state_->name;
+}
+
+} // namespace holdfast

@@ -1,0 +1,108 @@
+// A job store that fails, or takes its time, on demand: before a call reaches the store, or after it was applied.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <holdfast/job_store.hpp>
+#include <holdfast/sleep.hpp>
+
+namespace holdfast::test {
+
+enum class store_call : unsigned char {
+    enqueue,
+    claim,
+    started,
+    heartbeat,
+    settle,
+    progress,
+    recover_stale,
+    next_due,
+    other
+};
+
+class faulty_jobs final : public job_store {
+public:
+    explicit faulty_jobs(job_store& inner) : inner_(inner) {}
+
+    // Asked before each call, and after it was applied; an error is answered in its place.
+    std::function<std::optional<error>(store_call)> before = [](store_call) { return std::nullopt; };
+    std::function<std::optional<error>(store_call)> after = [](store_call) { return std::nullopt; };
+    // Asked with the batch of each settle call.
+    std::function<std::optional<error>(std::span<const settlement>)> on_settle = [](auto) { return std::nullopt; };
+    // How long a call takes until it is applied, and until its answer comes; on that runtime.
+    std::function<duration()> lag = [] { return duration::zero(); };
+    runtime* on = nullptr;
+    bool gives_hints = true;
+    int calls[9] = {};
+
+    int count(store_call which) const { return calls[static_cast<int>(which)]; }
+
+    task<result<std::vector<enqueued>>> enqueue(std::vector<new_job> jobs, unit_of_work* in) override {
+        return pass(store_call::enqueue, inner_.enqueue(std::move(jobs), in));
+    }
+    task<result<std::vector<claimed_job>>> claim(claim_request request) override {
+        return pass(store_call::claim, inner_.claim(std::move(request)));
+    }
+    task<result<std::vector<write_answer>>> started(std::span<const job_lease* const> which) override {
+        return pass(store_call::started, inner_.started(which));
+    }
+    task<result<std::vector<beat>>> heartbeat(std::span<const job_lease* const> held, duration lease_for) override {
+        return pass(store_call::heartbeat, inner_.heartbeat(held, lease_for));
+    }
+    task<result<std::vector<settled>>> settle(std::span<const settlement> which, unit_of_work* in) override {
+        if (auto refused = on_settle(which)) return refuse<std::vector<settled>>(std::move(*refused));
+        return pass(store_call::settle, inner_.settle(which, in));
+    }
+    task<result<std::vector<write_answer>>> progress(std::span<const progress_report> which) override {
+        return pass(store_call::progress, inner_.progress(which));
+    }
+    task<result<recovery>> recover_stale(int limit) override {
+        return pass(store_call::recover_stale, inner_.recover_stale(limit));
+    }
+    task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) override {
+        return pass(store_call::next_due, inner_.next_due(std::move(queues)));
+    }
+    std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) override {
+        return gives_hints ? inner_.watch(std::move(queues), std::move(hint)) : nullptr;
+    }
+    task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override {
+        return pass(store_call::other, inner_.cancel(std::move(which)));
+    }
+    task<result<int>> requeue(std::vector<identifier> which) override {
+        return pass(store_call::other, inner_.requeue(std::move(which)));
+    }
+    task<result<int>> purge(job_state state, duration older_than, int limit) override {
+        return pass(store_call::other, inner_.purge(state, older_than, limit));
+    }
+    task<result<void>> pause(std::string queue) override { return inner_.pause(std::move(queue)); }
+    task<result<void>> resume(std::string queue) override { return inner_.resume(std::move(queue)); }
+    task<result<std::vector<queue_view>>> queues() override { return pass(store_call::other, inner_.queues()); }
+    task<result<job_lookup>> get(identifier id) override { return pass(store_call::other, inner_.get(id)); }
+    task<result<job_page>> list(job_filter filter, int limit, std::string cursor) override {
+        return pass(store_call::other, inner_.list(std::move(filter), limit, std::move(cursor)));
+    }
+    task<result<std::vector<job_count>>> counts() override { return pass(store_call::other, inner_.counts()); }
+
+private:
+    template <class T>
+    task<result<T>> pass(store_call which, task<result<T>> call) {
+        ++calls[static_cast<int>(which)];
+        if (auto refused = before(which)) co_return std::unexpected(std::move(*refused));
+        if (on != nullptr) co_await sleep_for(*on, lag());
+        auto answer = co_await std::move(call);
+        if (on != nullptr) co_await sleep_for(*on, lag());
+        if (auto refused = after(which)) co_return std::unexpected(std::move(*refused));
+        co_return answer;
+    }
+    template <class T>
+    static task<result<T>> refuse(error why) {
+        co_return std::unexpected(std::move(why));
+    }
+
+    job_store& inner_;
+};
+
+} // namespace holdfast::test

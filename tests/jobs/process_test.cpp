@@ -1,0 +1,251 @@
+// Worker processes that are killed, frozen and told to stop, on real stores.
+#include <csignal>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "catch.hpp"
+#include "harness/child_process.hpp"
+#include "harness/postgres_server.hpp"
+#include "harness/redis_server.hpp"
+#include "harness/temporary_folder.hpp"
+#include "notes.hpp"
+#include "stores/support.hpp"
+
+using namespace std::chrono_literals;
+using namespace holdfast;
+
+namespace {
+
+constexpr auto lease = 1500ms;
+
+// A store, a folder for notes, and worker processes on both.
+struct shop : test::store_desk {
+    shop(std::string plugin_name, test::text_settings how) : plugin(std::move(plugin_name)) {
+        with = std::move(how);
+        if (plugin == "sqlite") with.emplace_back("file", (folder / "store.db").string());
+        else with.emplace_back("namespace", test::fresh_namespace());
+        kept = test::open_store(plugin, on, with);
+        await(kept->prepare());
+    }
+    ~shop() {
+        (void)sync_wait(on, kept->destroy());
+        kept.reset(); // before its folder goes
+    }
+
+    harness::child_process worker(int concurrency, std::chrono::milliseconds lease_for = lease) {
+        harness::command what;
+        what.arguments = {HOLDFAST_WORKER_PROGRAM, plugin, std::to_string(lease_for.count()), std::to_string(concurrency)};
+        for (const auto& [key, value] : with) what.arguments.push_back(key + "=" + value);
+        what.folder = folder.path();
+        what.output = folder / "output";
+        return harness::child_process(what);
+    }
+    identifier enqueue(const std::string& kind, int priority = 0, bool may_restart = true) {
+        new_job made = job();
+        made.what.type = kind;
+        made.priority = priority;
+        made.may_restart = may_restart;
+        const identifier id = made.id;
+        await(jobs().enqueue({std::move(made)}));
+        return id;
+    }
+    std::vector<identifier> enqueue_many(int n, const std::string& kind, int priority = 0) {
+        std::vector<new_job> batch;
+        std::vector<identifier> made;
+        for (int i = 0; i < n; ++i) {
+            batch.push_back(job());
+            batch.back().what.type = kind;
+            batch.back().priority = priority;
+            made.push_back(batch.back().id);
+        }
+        await(jobs().enqueue(std::move(batch)));
+        return made;
+    }
+    std::uint64_t count_of(job_state s) {
+        std::uint64_t total = 0;
+        for (const job_count& each : await(jobs().counts()))
+            if (each.state == s) total += each.count;
+        return total;
+    }
+    // How often each job is noted in that file.
+    std::map<std::string, int> noted(const std::string& file) const {
+        std::map<std::string, int> times;
+        for (const std::string& each : test::notes_in(folder / file)) {
+            std::istringstream in(each);
+            std::string kind;
+            std::string id;
+            in >> kind >> id;
+            ++times[id];
+        }
+        return times;
+    }
+    int noted(const std::string& file, const identifier& id) const {
+        auto all = noted(file);
+        return all[to_text(id)];
+    }
+    void let_go(const harness::child_process& which) const { test::note(folder / ("go." + std::to_string(which.id())), ""); }
+    // Fails the test when it takes too long.
+    void until(const std::string& what, const std::function<bool()>& met) const {
+        for (const auto end = std::chrono::steady_clock::now() + 30s; !met();) {
+            if (std::chrono::steady_clock::now() > end) {
+                for (const auto& each : test::notes_in(folder / "failed")) UNSCOPED_INFO(each);
+                FAIL(plugin << ": waited in vain until " << what);
+            }
+            std::this_thread::sleep_for(5ms);
+        }
+    }
+
+    const std::string plugin;
+    harness::temporary_folder folder{"hfshop"};
+};
+
+void killed_in_the_handler_with_jobs_prefetched(shop& at) {
+    at.enqueue_many(30, "quick", 10);
+    const auto waits = at.enqueue("wait", 5);
+    auto behind = at.enqueue_many(40, "quick");
+    behind.push_back(at.enqueue("quick", 0, false));
+    auto first = at.worker(1);
+    at.until("the handler runs", [&] { return at.noted("began", waits) == 1; });
+    at.until("jobs are prefetched", [&] { return at.count_of(job_state::processing) > 5; });
+    first.signal(SIGKILL);
+    CHECK(first.wait(10s) == 128 + SIGKILL);
+    auto second = at.worker(4);
+    at.let_go(second);
+    at.until("all is done", [&] { return at.count_of(job_state::succeeded) == 72; });
+    CHECK(at.noted("began", waits) == 2);
+    CHECK(at.view(waits).crash_count == 1);
+    CHECK(at.view(waits).attempts == 1);
+    for (const identifier& each : behind) {
+        CHECK(at.noted("done", each) == 1); // it never began before
+        CHECK(at.view(each).attempts == 1); // and no attempt was burnt
+    }
+    second.stop(SIGTERM, 10s);
+}
+
+void killed_after_the_handler(shop& at) {
+    const auto again = at.enqueue("dies_at_end");
+    auto first = at.worker(2);
+    CHECK(first.wait(20s) == 128 + SIGKILL);
+    auto second = at.worker(2);
+    at.until("it ran again", [&] { return at.state_of(again) == job_state::succeeded; });
+    CHECK(at.noted("done", again) == 2);
+    CHECK(at.view(again).history.size() == 2);
+    const auto once = at.enqueue("dies_at_end", 0, false);
+    CHECK(second.wait(20s) == 128 + SIGKILL);
+    auto third = at.worker(2);
+    at.until("it is given up", [&] { return at.state_of(once) == job_state::failed; });
+    CHECK(at.noted("done", once) == 1);
+    CHECK(at.view(once).last_error.message == "crash, restart not allowed");
+    third.stop(SIGTERM, 10s);
+}
+
+void frozen_past_the_lease(shop& at) {
+    const auto id = at.enqueue("wait");
+    auto first = at.worker(1);
+    at.until("the handler runs", [&] { return at.noted("began", id) == 1; });
+    first.signal(SIGSTOP);
+    auto second = at.worker(1);
+    at.until("another has it", [&] { return at.noted("began", id) == 2; });
+    at.let_go(first);
+    first.signal(SIGCONT); // it ends while the other is still at it
+    at.until("the late one has ended", [&] { return at.noted("done", id) == 1; });
+    first.stop(SIGTERM, 10s);
+    const auto running = at.view(id);
+    CHECK(running.state == job_state::processing);
+    CHECK(running.percent == 0);
+    CHECK(running.output.empty());
+    at.let_go(second);
+    at.until("the other has ended", [&] { return at.state_of(id) == job_state::succeeded; });
+    const auto ended = at.view(id);
+    CHECK(ended.output == to_text(id) + "-" + std::to_string(ended.history.back().token));
+    CHECK(ended.note == "by " + std::to_string(second.id()));
+    CHECK(ended.history.size() == 2);
+    CHECK(ended.history.front().outcome == "crashed");
+    second.stop(SIGTERM, 10s);
+}
+
+void a_handler_that_kills_its_workers(shop& at) {
+    const auto killer = at.enqueue("segfault", 1);
+    const auto beside = at.enqueue_many(2, "nap");
+    int crashes = 0;
+    for (; crashes < 10 && at.state_of(killer) != job_state::dead_letter; ++crashes) {
+        auto worker = at.worker(8, 500ms);
+        std::optional<int> code;
+        at.until("it crashes, or need not any more", [&] {
+            code = worker.wait(20ms);
+            return code || at.state_of(killer) == job_state::dead_letter;
+        });
+        if (code) CHECK(*code == 128 + SIGSEGV);
+    }
+    CHECK(crashes <= 5);
+    CHECK(at.view(killer).last_error.message == "crashed too often");
+    CHECK(at.noted("began", killer) == 4); // max_crashes is 3
+    auto last = at.worker(8, 500ms);
+    at.until("those beside it are done", [&] { return at.count_of(job_state::succeeded) == 2; });
+    for (const identifier& each : beside) CHECK(at.view(each).attempts == 1);
+    last.stop(SIGTERM, 10s);
+}
+
+void told_to_stop(shop& at) {
+    const auto long_one = at.enqueue("obedient");
+    auto patient = at.worker(1);
+    at.until("the handler runs", [&] { return at.noted("began", long_one) == 1; });
+    patient.signal(SIGTERM);
+    CHECK(!patient.wait(300ms)); // it gives the handler its time
+    patient.signal(SIGTERM);
+    CHECK(patient.wait(8s) == 0);
+    CHECK(at.state_of(long_one) == job_state::pending);
+    CHECK(at.view(long_one).attempts == 0);
+    at.await(at.jobs().cancel({long_one}));
+
+    at.enqueue_many(3000, "quick");
+    auto busy = at.worker(4);
+    at.until("it is in the middle of it", [&] { return test::notes_in(at.folder / "done").size() > 50; });
+    busy.signal(SIGTERM);
+    CHECK(busy.wait(10s) == 0);
+    CHECK(at.count_of(job_state::processing) == 0);
+    CHECK(at.count_of(job_state::succeeded) + at.count_of(job_state::pending) == 3000);
+    const auto done = at.noted("done");
+    CHECK(done.size() == at.count_of(job_state::succeeded));
+    for (const auto& [id, times] : done) REQUIRE(times == 1);
+}
+
+// One program start per store, for servers take their time.
+void survives_everything(const std::string& plugin, const test::text_settings& with) {
+    using scenario = void (*)(shop&);
+    const std::pair<const char*, scenario> all[] = {
+        {"killed in the handler, with jobs prefetched", &killed_in_the_handler_with_jobs_prefetched},
+        {"killed after the handler", &killed_after_the_handler},
+        {"frozen past the lease", &frozen_past_the_lease},
+        {"a handler that kills its workers", &a_handler_that_kills_its_workers},
+        {"told to stop", &told_to_stop},
+    };
+    for (const auto& [name, run] : all) {
+        INFO(plugin << ": " << name);
+        shop at(plugin, with);
+        run(at);
+    }
+}
+
+} // namespace
+
+TEST_CASE("sqlite: jobs survive what happens to their workers") {
+    survives_everything("sqlite", {});
+}
+
+TEST_CASE("postgres: jobs survive what happens to their workers") {
+    if (!harness::postgres_binaries()) SKIP("PostgreSQL is not installed (no initdb and postgres found)");
+    harness::postgres_server server({.fsync = false});
+    survives_everything("postgres", {{"url", server.url()}});
+}
+
+TEST_CASE("redis: jobs survive what happens to their workers") {
+    if (!harness::redis_binary()) SKIP("Redis is not installed (no redis-server found)");
+    harness::redis_server server;
+    survives_everything("redis", {{"url", server.url()}});
+}

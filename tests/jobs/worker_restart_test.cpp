@@ -1,0 +1,176 @@
+// What a crash may cost: the restart rule, marks and probes.
+#include "catch.hpp"
+#include "faulty_jobs.hpp"
+#include "worker_lab.hpp"
+
+using namespace std::chrono_literals;
+using namespace holdfast;
+using test::store_call;
+using test::worker_lab;
+
+namespace {
+
+// Claimed by a worker that died, and recovered.
+identifier crashed(worker_lab& lab, new_job job) {
+    const auto id = lab.enqueue(std::move(job));
+    lab.get(lab.store().claim({.queues = {"default"}, .limit = 1, .lease_for = 1s, .worker = "dead"}));
+    lab.on.advance(2s);
+    lab.get(lab.store().recover_stale(10));
+    return id;
+}
+
+} // namespace
+
+TEST_CASE("a job that may not restart is marked before its handler runs, and settled at once") {
+    worker_lab lab;
+    test::faulty_jobs store(*lab.held->jobs());
+    lab.over = &store;
+    int marks = 0;
+    int marks_when_run = -1;
+    store.after = [&](store_call which) -> std::optional<error> {
+        if (which == store_call::started) ++marks;
+        return std::nullopt;
+    };
+    lab.add({.name = "once"}, [&](payload, job_context&) {
+        marks_when_run = marks;
+        return test::ended_well();
+    });
+    lab.add({.name = "work"}, [](payload, job_context& c) { return test::slept(c, 1s); });
+    auto once_only = lab.job("once");
+    once_only.may_restart = false;
+    once_only.priority = 1;
+    const auto id = lab.enqueue(std::move(once_only));
+    lab.enqueue_many(50);
+    lab.start({.concurrency = 2, .settle_wait = 10min});
+    lab.on.run_ready();
+    CHECK(marks_when_run == 1);
+    CHECK(lab.state(id) == job_state::succeeded);
+}
+
+TEST_CASE("a job that may not restart waits until the store has taken the mark, and does not run without it") {
+    worker_lab lab;
+    test::faulty_jobs store(*lab.held->jobs());
+    bool down = true;
+    store.before = [&](store_call which) -> std::optional<error> {
+        if (which == store_call::started && down) return error{errc::unavailable, "away", std::nullopt};
+        return std::nullopt;
+    };
+    lab.over = &store;
+    int ran = 0;
+    lab.add({.name = "work"}, [&](payload, job_context&) {
+        ++ran;
+        return test::ended_well();
+    });
+    auto once_only = lab.job();
+    once_only.may_restart = false;
+    const auto id = lab.enqueue(std::move(once_only));
+    lab.start();
+    lab.on.advance(10s);
+    CHECK(ran == 0);
+    down = false;
+    lab.on.advance(10s);
+    CHECK(ran == 1);
+    CHECK(lab.state(id) == job_state::succeeded);
+}
+
+TEST_CASE("after a crash the probe decides: it happened, it did not, or nobody knows") {
+    const auto said = GENERATE(happened::yes, happened::no, happened::unknown);
+    worker_lab lab;
+    int ran = 0;
+    int asked = 0;
+    lab.add(
+        {.name = "work", .restart = restart::probe},
+        [&](payload, job_context&) {
+            ++ran;
+            return test::ended_well();
+        },
+        [&](const payload&) {
+            ++asked;
+            return said;
+        });
+    const auto id = crashed(lab, lab.job());
+    lab.start();
+    lab.on.advance(1s);
+    CHECK(asked == 1);
+    CHECK(ran == (said == happened::no ? 1 : 0));
+    CHECK(lab.state(id) == (said == happened::unknown ? job_state::indeterminate : job_state::succeeded));
+}
+
+TEST_CASE("the probe is not asked about a first run, nor after a failure that is known") {
+    worker_lab lab;
+    int asked = 0;
+    int ran = 0;
+    lab.add(
+        {.name = "work", .retry = {.delay = 1s}, .restart = restart::probe},
+        [&](payload, job_context&) -> task<result<void>> {
+            if (++ran == 1) throw std::runtime_error("no");
+            return test::ended_well();
+        },
+        [&](const payload&) {
+            ++asked;
+            return happened::unknown;
+        });
+    const auto id = lab.enqueue();
+    lab.start();
+    lab.on.advance(10s);
+    CHECK(ran == 2);
+    CHECK(asked == 0);
+    CHECK(lab.state(id) == job_state::succeeded);
+}
+
+TEST_CASE("a probe that throws leaves the job indeterminate, and a person who requeues it has it run") {
+    worker_lab lab;
+    int ran = 0;
+    lab.add(
+        {.name = "work", .restart = restart::probe},
+        [&](payload, job_context&) {
+            ++ran;
+            return test::ended_well();
+        },
+        [](const payload&) -> happened { throw 42; });
+    const auto id = crashed(lab, lab.job());
+    lab.start();
+    lab.on.advance(1s);
+    CHECK(lab.state(id) == job_state::indeterminate);
+    CHECK(lab.look(id).last_error.message == "the probe failed: an exception of type int");
+    CHECK(lab.get(lab.store().requeue({id})) == 1);
+    lab.on.advance(1s);
+    CHECK(ran == 1);
+    CHECK(lab.state(id) == job_state::succeeded);
+}
+
+TEST_CASE("an attempt that was given up as stuck is in doubt, so the probe is asked before the next") {
+    worker_lab lab;
+    int asked = 0;
+    lab.add(
+        {.name = "work", .retry = {.delay = 1s}, .hard_deadline = 5s, .restart = restart::probe},
+        [&](payload, job_context& c) { return test::slept_deaf(c, 1min); },
+        [&](const payload&) {
+            ++asked;
+            return happened::yes;
+        });
+    const auto id = lab.enqueue();
+    lab.start();
+    lab.on.advance(10s);
+    CHECK(asked == 1);
+    CHECK(lab.state(id) == job_state::succeeded);
+    lab.on.advance(1min);
+    CHECK(lab.look(id).history.size() == 2);
+}
+
+TEST_CASE("a job that kills its workers is dead after its crashes are spent, and the reason is kept") {
+    worker_lab lab;
+    lab.add({.name = "work"}, [](payload, job_context&) { return test::ended_well(); });
+    auto job = lab.job();
+    job.max_crashes = 2;
+    const auto id = lab.enqueue(std::move(job));
+    for (int i = 0; i < 3; ++i) {
+        lab.get(lab.store().claim({.queues = {"default"}, .limit = 1, .lease_for = 1s, .worker = "dead"}));
+        lab.on.advance(2s);
+        lab.get(lab.store().recover_stale(10));
+    }
+    lab.start();
+    lab.on.advance(1s);
+    CHECK(lab.state(id) == job_state::dead_letter);
+    CHECK(lab.look(id).last_error.message == "crashed too often");
+}
