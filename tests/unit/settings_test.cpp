@@ -114,3 +114,24 @@ TEST_CASE("a key set again keeps the last value") {
     s.set("file", "b");
     CHECK(s.required_text("file") == "b");
 }
+
+TEST_CASE("a relative path starts at the configuration's folder") {
+    settings s("[store]", "desk.toml:3", "/etc/desk");
+    s.set("file", "desk.db");
+    s.set("other", "/var/desk.db");
+    CHECK(s.required_path("file") == "/etc/desk/desk.db");
+    CHECK(s.required_path("other") == "/var/desk.db");
+    settings without("[store]");
+    without.set("file", "desk.db");
+    CHECK(without.required_path("file") == "desk.db");
+}
+
+TEST_CASE("a required key that is missing is told of by the section's place, or by the key that was meant for it") {
+    settings s("[store]", "desk.toml:3");
+    s.set("namespace", "desk", "desk.toml:4");
+    CHECK(refusal_of(s, [](settings& from) { from.required_text("file"); }) ==
+          "desk.toml:3: [store] needs the key \"file\"");
+    s.set("flie", "desk.db", "desk.toml:5");
+    CHECK(refusal_of(s, [](settings& from) { from.required_text("file"); }) ==
+          "desk.toml:5: [store] has no key \"flie\"; did you mean \"file\"?");
+}

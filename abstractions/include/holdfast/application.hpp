@@ -4,10 +4,15 @@
 
 #include <stop_token>
 
+#include <holdfast/facet.hpp>
+#include <holdfast/job_type.hpp>
+#include <holdfast/jobs.hpp>
 #include <holdfast/logger.hpp>
 #include <holdfast/plugin.hpp>
 #include <holdfast/policies.hpp>
 #include <holdfast/policy.hpp>
+#include <holdfast/promises.hpp>
+#include <holdfast/store.hpp>
 #include <holdfast/task.hpp>
 
 namespace holdfast {
@@ -24,16 +29,39 @@ public:
         add(more...);
     }
 
+    // A type of job that this application can run; see host::add. errc::duplicate for a name that is taken.
+    virtual void add(std::unique_ptr<job_type> kind) = 0;
+    template <class Job, class Handler, class... Probe>
+        requires has_job_options<Job>
+    void add(Handler handler, Probe... probe) {
+        add(job_type_of<Job>(std::move(handler), std::move(probe)...));
+    }
+
+    // The host does not start on stores that cannot keep this: all of them, or the one of a facet, which must be there.
+    virtual void require(const promises& asked) = 0;
+    virtual void require(facet of, const promises& asked = {}) = 0;
+
 protected:
     ~declarations() = default;
 };
 
-// What a running host offers.
+// What a running host offers. Any thread.
 class services {
 public:
     virtual holdfast::policies& policies() noexcept = 0;
     virtual holdfast::runtime& runtime() noexcept = 0;
     virtual logger& log() noexcept = 0;
+
+    // The store of [store], and the one that keeps a facet; a unit of work is for the facets of one store. Without one:
+    // failed(errc::configuration), with the section to write.
+    virtual holdfast::store& store() = 0;
+    virtual holdfast::store& store_of(facet f) = 0;
+    idempotency_store& idempotency() { return *store_of(facet::idempotency).idempotency(); }
+    lock_store& locks() { return *store_of(facet::locks).locks(); }
+    outbox_store& outbox() { return *store_of(facet::outbox).outbox(); }
+    // To enqueue jobs with.
+    virtual holdfast::jobs& jobs() = 0;
+    holdfast::job_store& job_store() { return *store_of(facet::jobs).jobs(); }
 
 protected:
     ~services() = default;

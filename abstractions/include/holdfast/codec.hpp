@@ -3,7 +3,7 @@
 //
 //   template <> struct holdfast::codec<my_proto> {
 //       static constexpr std::string_view content_type = "application/protobuf";
-//       static std::string encode(const my_proto& value);
+//       static std::string encode(const my_proto& value); // or a result<std::string>, where a value may be refused
 //       static holdfast::result<my_proto> decode(std::string_view body);
 //   };
 #pragma once
@@ -22,7 +22,7 @@ struct codec; // none for this type: include <holdfast/json.hpp> and describe it
 template <class T>
 concept encodable = requires(const T& value, std::string_view body) {
     { codec<T>::content_type } -> std::convertible_to<std::string_view>;
-    { codec<T>::encode(value) } -> std::convertible_to<std::string>;
+    { codec<T>::encode(value) } -> std::convertible_to<result<std::string>>;
     { codec<T>::decode(body) } -> std::same_as<result<T>>;
 };
 

@@ -9,6 +9,7 @@
 // Options that make no sense do not compile, and the message says why.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <optional>
 #include <string>
@@ -58,6 +59,16 @@ struct job_options {
     std::optional<duration> keep_for{}; // after it succeeded; nothing = the store's own default, 0 = not at all
     int version = 1;                    // of the struct, written beside its bytes
 };
+
+// The waits between the attempts of a job, with the defaults for jobs filled in.
+constexpr retry_settings job_waits(retry_options own) noexcept {
+    if (own.intervals.empty()) {
+        if (!own.delay) own.delay = default_job_retry.delay;
+        if (!own.backoff) own.backoff = default_job_retry.backoff;
+    }
+    if (!own.max_delay) own.max_delay = std::max(*default_job_retry.max_delay, own.delay.value_or(duration::zero()));
+    return resolve(own);
+}
 
 class invalid_job : public failed {
 public:
@@ -131,8 +142,10 @@ template <class Job>
 constexpr restart restart_of() {
     constexpr restart own = Job::options.restart;
     if constexpr (detail::has_restart_rule<Job>) {
-        static_assert(own == restart::unset || own == Job::restart_rule,
-                      "this job says both options.restart and restart_rule, and they differ: keep one");
+        static_assert(
+            own == restart::unset || own == Job::restart_rule,
+            "this job's options.restart differs from its restart_rule, which may be a base's: keep one, or declare "
+            "restart_rule here");
         return Job::restart_rule;
     } else {
         return own;

@@ -258,6 +258,11 @@ public:
     virtual task<result<int>> requeue(std::vector<identifier> which) = 0;
     // Forgets jobs of that final state which ended longer ago than `older_than`; leaves a note that they existed.
     virtual task<result<int>> purge(job_state state, duration older_than, int limit) = 0;
+    // Forgets these jobs, and leaves a note; those that have not ended are left alone. The number of those forgotten.
+    virtual task<result<int>> discard(std::vector<identifier> which) {
+        static_cast<void>(which);
+        co_return fail(errc::unsupported, "this store cannot discard single jobs");
+    }
 
     virtual task<result<void>> pause(std::string queue) = 0;
     virtual task<result<void>> resume(std::string queue) = 0;

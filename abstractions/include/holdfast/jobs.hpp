@@ -19,6 +19,7 @@
 #include <holdfast/job.hpp>
 #include <holdfast/job_context.hpp>
 #include <holdfast/job_store.hpp>
+#include <holdfast/logger.hpp>
 #include <holdfast/task.hpp>
 
 namespace holdfast {
@@ -45,11 +46,11 @@ struct job_defaults {
     bool restart = true;
 };
 
-// Any thread. The store and the source of ids must outlive it.
+// Any thread. The store, the source of ids and the logger must outlive it.
 class jobs {
 public:
-    jobs(job_store& store, identifier_source& ids, job_defaults defaults = {}) noexcept
-        : store_(store), ids_(ids), defaults_(defaults) {}
+    jobs(job_store& store, identifier_source& ids, job_defaults defaults = {}, logger* log = nullptr) noexcept
+        : store_(store), ids_(ids), defaults_(defaults), log_(log != nullptr ? *log : nowhere_) {}
     jobs(const jobs&) = delete;
     jobs& operator=(const jobs&) = delete;
 
@@ -84,14 +85,19 @@ public:
     // Lists, counts, dead letters, pausing queues.
     job_store& store() noexcept { return store_; }
     const job_defaults& defaults() const noexcept { return defaults_; }
+    logger& log() const noexcept { return log_; }
 
     // The record that enqueue() would write, for jobs that are written some other way.
     template <class Job>
     result<new_job> make(const Job& job, enqueue_options options) {
         if constexpr (detail::has_unique_key<Job>)
             if (!options.unique_key) options.unique_key = job.unique_key();
+        result<std::string> body = codec<Job>::encode(job);
+        if (!body)
+            return fail(body.error().code, "job \"" + std::string(options_of<Job>().name) +
+                                               "\" cannot be encoded: " + body.error().message);
         payload what{std::string(options_of<Job>().name), options_of<Job>().version,
-                     std::string(codec<Job>::content_type), codec<Job>::encode(job)};
+                     std::string(codec<Job>::content_type), std::move(*body)};
         return make_record(options_of<Job>(), restart_of<Job>(), std::move(what), std::move(options));
     }
     // The same for a job that has no type here.
@@ -149,6 +155,8 @@ private:
     job_store& store_;
     identifier_source& ids_;
     const job_defaults defaults_;
+    null_logger nowhere_;
+    logger& log_;
 };
 
 } // namespace holdfast

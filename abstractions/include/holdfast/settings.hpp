@@ -2,8 +2,10 @@
 // asks for are the keys there are: the host refuses whatever else was written, by name and line.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -28,7 +30,9 @@ public:
     };
 
     settings() = default;
-    explicit settings(std::string section) : section_(std::move(section)) {}
+    // `where` the section is written, and the configuration's folder.
+    explicit settings(std::string section, std::string where = {}, std::filesystem::path folder = {})
+        : section_(std::move(section)), where_(std::move(where)), folder_(std::move(folder)) {}
 
     void set(std::string key, value v) { values_[std::move(key)] = std::move(v); }
     void set(std::string key, std::string text, std::string where = {}) {
@@ -42,9 +46,11 @@ public:
     }
     std::string required_text(std::string_view key) {
         const value* v = find(key);
-        if (v == nullptr) refuse(section_ + " needs the key \"" + std::string(key) + "\"");
+        if (v == nullptr) refuse_missing(key);
         return single(key, *v);
     }
+    // A relative one starts at the configuration's folder.
+    std::filesystem::path required_path(std::string_view key) { return folder_ / required_text(key); }
     std::int64_t integer(std::string_view key, std::int64_t otherwise, std::int64_t least, std::int64_t most) {
         const value* v = find(key);
         if (v == nullptr) return otherwise;
@@ -80,7 +86,7 @@ public:
         for (const auto& [key, v] : values_) {
             if (asked_.contains(key)) continue;
             return error{errc::configuration,
-                         prefix(v) + section_ + " has no key \"" + key + "\"" + did_you_mean(key, asked_),
+                         prefix(v.where) + section_ + " has no key \"" + key + "\"" + did_you_mean(key, asked_),
                          {}};
         }
         return std::nullopt;
@@ -96,21 +102,31 @@ private:
         return found == values_.end() ? nullptr : &found->second;
     }
     std::string single(std::string_view key, const value& v) {
-        if (v.list) refuse(prefix(v) + section_ + " " + std::string(key) + ": expected one value, found a list");
+        if (v.list) refuse(prefix(v.where) + section_ + " " + std::string(key) + ": expected one value, found a list");
         return v.items.front();
     }
     [[noreturn]] void refuse(std::string_view key, const value& v, std::string_view found,
                              const std::string& expected) {
-        refuse(prefix(v) + section_ + " " + std::string(key) + ": expected " + expected + ", found \"" +
+        refuse(prefix(v.where) + section_ + " " + std::string(key) + ": expected " + expected + ", found \"" +
                std::string(found) + "\"");
     }
     [[noreturn]] void refuse(std::string message) {
         refusal_ = error{errc::configuration, std::move(message), std::nullopt};
         throw failed(*refusal_);
     }
-    static std::string prefix(const value& v) { return v.where.empty() ? std::string() : v.where + ": "; }
+    // It may be there, mistyped.
+    [[noreturn]] void refuse_missing(std::string_view key) {
+        const std::array wanted = {key};
+        for (const auto& [written, v] : values_)
+            if (const std::string meant = did_you_mean(written, wanted); !meant.empty() && !asked_.contains(written))
+                refuse(prefix(v.where) + section_ + " has no key \"" + written + "\"" + meant);
+        refuse(prefix(where_) + section_ + " needs the key \"" + std::string(key) + "\"");
+    }
+    static std::string prefix(const std::string& where) { return where.empty() ? std::string() : where + ": "; }
 
     std::string section_;
+    std::string where_;
+    std::filesystem::path folder_;
     std::map<std::string, value, std::less<>> values_;
     std::set<std::string, std::less<>> asked_;
     std::optional<error> refusal_;

@@ -17,12 +17,11 @@ namespace holdfast::store_limits {
 inline constexpr std::size_t max_name = 1024;
 inline constexpr std::size_t default_max_payload = 10u << 20;
 
-// Well-formed UTF-8 without NUL.
-constexpr bool is_text(std::string_view bytes) noexcept {
+// Well-formed UTF-8; NUL is a character like any other.
+constexpr bool is_utf8(std::string_view bytes) noexcept {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
     for (std::size_t i = 0; i < bytes.size();) {
         const unsigned first = byte(i);
-        if (first == 0) return false;
         if (first < 0x80) {
             ++i;
             continue;
@@ -39,6 +38,11 @@ constexpr bool is_text(std::string_view bytes) noexcept {
         i += size;
     }
     return true;
+}
+
+// The same without NUL.
+constexpr bool is_text(std::string_view bytes) noexcept {
+    return bytes.find('\0') == std::string_view::npos && is_utf8(bytes);
 }
 
 // Any bytes, at least one. `what` names it in the message.

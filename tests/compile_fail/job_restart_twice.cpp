@@ -1,0 +1,13 @@
+// expect: this job's options.restart differs from its restart_rule
+#include "job_support.hpp"
+
+using namespace holdfast;
+using namespace std::chrono_literals;
+
+struct bad : coded {
+    static constexpr job_options options{.name = "bad", .restart = restart::never};
+    static constexpr restart restart_rule = restart::allowed;
+};
+void handle(bad) {}
+
+const auto kind = job_type_of<bad>(&handle);
