@@ -60,9 +60,10 @@ arguments command::parse(std::span<const char* const> words) const {
         }
         parsed.given_[std::string(typed)].push_back(std::move(text));
     }
-    if (parsed.operands_.size() > (operand.empty() ? 0U : 1U))
+    const bool many = operand.ends_with("...");
+    if (!many && parsed.operands_.size() > (operand.empty() ? 0U : 1U))
         throw usage_error("holdfast " + std::string(name) + " does not take \"" + parsed.operands_.back() + "\"");
-    if (!operand.empty() && parsed.operands_.empty())
+    if (!operand.empty() && !operand.starts_with('[') && parsed.operands_.empty())
         throw usage_error("holdfast " + std::string(name) + " needs " + std::string(operand));
     return parsed;
 }

@@ -37,8 +37,8 @@ private:
 };
 
 struct command {
-    std::string_view name;
-    std::string_view operand; // "PLUGIN.so"; empty when it takes none
+    std::string_view name;    // one word, or two: "jobs list"
+    std::string_view operand; // "PLUGIN.so"; "ID..." for several, "[ID]..." for any number; empty when it takes none
     std::string_view summary;
     std::vector<option> options;
     int (*run)(const arguments&); // gives the exit code; may throw failed or usage_error

@@ -9,5 +9,7 @@ command policies_command();
 command doctor_command();
 command run_command();
 command verify_command();
+std::vector<command> jobs_commands();
+std::vector<command> queues_commands();
 
 } // namespace holdfast::cli

@@ -1,9 +1,11 @@
+#include <chrono>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include <holdfast/host.hpp>
 #include <holdfast/plugin_library.hpp>
+#include <holdfast/sync_wait.hpp>
 #include <holdfast/version.hpp>
 
 #include "commands.hpp"
@@ -65,8 +67,38 @@ void check_policies(report& to, host& started) {
         for (const std::string& warning : each.warnings) to.note("policies", warning);
 }
 
+// Nobody compares the two clocks; but who writes "at 9 o'clock" means the store's.
+void check_clock(report& to, runtime& on, store& of, const std::string& what) {
+    using std::chrono::system_clock;
+    constexpr duration tolerated = std::chrono::seconds{1};
+    const auto asked = system_clock::now();
+    const auto told = sync_wait(on, of.now());
+    const auto answered = system_clock::now();
+    if (!told) return to.bad("store", what + " does not tell the time: " + told.error().message);
+    const duration ahead = *told - answered;
+    const duration behind = asked - *told;
+    if (ahead <= tolerated && behind <= tolerated)
+        return to.good("store", what + " answered after " + to_short_text(answered - asked) +
+                                    ", and its clock agrees with this machine's");
+    to.note("store", what + ": its clock is " + to_short_text(std::max(ahead, behind)) +
+                         (ahead > behind ? " ahead of" : " behind") + " this machine's, and decides what is due");
+}
+
+void check_stores(report& to, host& started) {
+    const auto stores = started.stores_in_use();
+    if (stores.empty()) to.note("store", "none is configured");
+    for (const store_in_use& each : stores) {
+        const std::string what = each.section + " " + std::string(each.what->name());
+        std::string keeps;
+        for (const facet f : each.facets) keeps += (keeps.empty() ? "" : ", ") + std::string(to_text(f));
+        to.good("store", what + " is ready and keeps " + (keeps.empty() ? "nothing" : keeps));
+        to.note("store", what + " " + describe(each.what->capabilities()));
+        check_clock(to, started.runtime(), *each.what, what);
+    }
+}
+
 void check_start(report& to, host& from) {
-    from.log_to(std::make_shared<null_logger>());
+    from.log_to(std::make_shared<null_logger>()).without_work();
     if (!from.has_application()) from.allow_unknown_policies();
     try {
         from.start();
@@ -80,6 +112,7 @@ void check_start(report& to, host& from) {
     check_round_trip(to, "blocking work", blocking_round_trip(on));
     check_round_trip(to, "a timer of 5ms", timer_round_trip(on, std::chrono::milliseconds{5}));
     check_policies(to, from);
+    check_stores(to, from);
     from.stop();
     to.good("runtime", "has stopped");
 }

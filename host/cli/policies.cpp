@@ -65,7 +65,7 @@ int list(const arguments& given) {
             {errc::configuration,
              file + ": there is no [application]; policies of a program with a main of its own are not known here",
              std::nullopt});
-    host.log_to(std::make_shared<null_logger>());
+    host.log_to(std::make_shared<null_logger>()).without_stores();
     host.start();
     const auto policies = host.policies_in_force();
     if (given.has("--json")) {

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 5> sections = {"runtime", "plugins", "log", "application", "policies"};
+constexpr std::array<std::string_view, 8> sections = {"runtime", "store", "promises",    "jobs",
+                                                      "plugins", "log",   "application", "policies"};
 constexpr std::string_view default_runtime = "asio";
 
 std::unexpected<error> refuse(const std::string& where, const std::string& why) {
@@ -26,6 +27,17 @@ settings to_settings(const config_table& table) {
     settings values("[" + table.path + "]");
     for (config_entry& each : flatten(table)) values.set(std::move(each.key), std::move(each.value));
     return values;
+}
+
+std::optional<facet> facet_named(std::string_view name) {
+    const auto found = std::ranges::find(all_facets, name, [](facet each) { return to_text(each); });
+    return found == all_facets.end() ? std::nullopt : std::optional(*found);
+}
+
+std::unexpected<error> no_such_facet(const config_table& table) {
+    std::vector<std::string_view> names;
+    for (const facet each : all_facets) names.push_back(to_text(each));
+    return refuse(table.where, "there is no section [" + table.path + "]" + did_you_mean(table.name, names));
 }
 
 // Runs `read` on the section's settings, then refuses what it did not ask for.
@@ -65,10 +77,89 @@ result<void> read_runtime(configuration& into, const config_table& table) {
     return {};
 }
 
-result<void> read_application(configuration& into, const config_table& table) {
+result<plugin_choice> read_required_choice(const config_table& table) {
     auto choice = read_plugin_choice(table);
+    if (choice && choice->plugin.empty()) return refuse(table.where, choice->section + " needs the key \"plugin\"");
+    return choice;
+}
+
+// A table in [store] is a facet's, or a group of the plugin's own keys.
+result<void> read_store(configuration& into, const config_table& table) {
+    config_table own = table;
+    own.tables.clear();
+    bool has_facets = false;
+    for (const config_table& each : table.tables) {
+        if (const auto of = facet_named(each.name)) {
+            auto choice = read_required_choice(each);
+            if (!choice) return std::unexpected(std::move(choice.error()));
+            into.stores.facets[static_cast<std::size_t>(*of)] = std::move(*choice);
+            has_facets = true;
+        } else if (std::ranges::find(each.values, "plugin", &config_entry::key) != each.values.end()) {
+            return no_such_facet(each);
+        } else {
+            own.tables.push_back(each);
+        }
+    }
+    if (has_facets && own.values.empty() && own.tables.empty()) return {};
+    auto choice = read_required_choice(own);
     if (!choice) return std::unexpected(std::move(choice.error()));
-    if (choice->plugin.empty()) return refuse(table.where, "[application] needs the key \"plugin\"");
+    into.stores.main = std::move(*choice);
+    return {};
+}
+
+result<survives> read_survives(const config_entry& from, const std::string& section) {
+    constexpr std::array levels = {survives::process_crash, survives::server_crash, survives::power_loss};
+    const std::string text = from.value.list ? "a list" : "\"" + from.value.items.front() + "\"";
+    for (const survives each : levels)
+        if (text == "\"" + survives_key(each) + "\"") return each;
+    return refuse(from.value.where, section + " " + from.key +
+                                        ": expected \"process_crash\", \"server_crash\" or \"power_loss\", found " +
+                                        text);
+}
+
+result<void> read_promises_of(configuration& into, const config_table& table, std::optional<facet> of) {
+    const std::string section = "[" + table.path + "]";
+    asked_promises asked{table.where + ": " + section, {}, of};
+    auto read = read_section(table, [&](settings& values) {
+        values.has("writes_survive");
+        asked.what.shared = values.flag("shared", false);
+        asked.what.units_of_work = values.flag("units_of_work", false);
+        asked.what.joins_transactions = values.flag("joins_transactions", false);
+    });
+    if (!read) return read;
+    const auto found = std::ranges::find(table.values, "writes_survive", &config_entry::key);
+    if (found != table.values.end()) {
+        const auto at_least = read_survives(*found, section);
+        if (!at_least) return std::unexpected(at_least.error());
+        asked.what.writes_survive = *at_least;
+    }
+    into.promises.push_back(std::move(asked));
+    return {};
+}
+
+result<void> read_promises(configuration& into, const config_table& table) {
+    config_table own = table;
+    own.tables.clear();
+    if (!own.values.empty())
+        if (auto read = read_promises_of(into, own, std::nullopt); !read) return read;
+    for (const config_table& each : table.tables) {
+        const auto of = facet_named(each.name);
+        if (!of) return no_such_facet(each);
+        if (auto read = read_promises_of(into, each, of); !read) return read;
+    }
+    return {};
+}
+
+result<void> read_jobs(configuration& into, const config_table& table) {
+    auto read = read_job_settings(table);
+    if (!read) return std::unexpected(std::move(read.error()));
+    into.jobs = std::move(*read);
+    return {};
+}
+
+result<void> read_application(configuration& into, const config_table& table) {
+    auto choice = read_required_choice(table);
+    if (!choice) return std::unexpected(std::move(choice.error()));
     into.application = std::move(*choice);
     return {};
 }
@@ -107,6 +198,9 @@ result<void> read_policies(configuration& into, const config_table& table) {
 
 result<void> read_table(configuration& into, const config_table& table) {
     if (table.name == "runtime") return read_runtime(into, table);
+    if (table.name == "store") return read_store(into, table);
+    if (table.name == "promises") return read_promises(into, table);
+    if (table.name == "jobs") return read_jobs(into, table);
     if (table.name == "plugins") return read_plugins(into, table);
     if (table.name == "log") return read_log(into, table);
     if (table.name == "application") return read_application(into, table);
@@ -116,14 +210,28 @@ result<void> read_table(configuration& into, const config_table& table) {
 
 } // namespace
 
-settings plugin_choice::to_settings() const {
-    settings values(section);
+std::string survives_key(survives s) {
+    std::string key(to_text(s));
+    std::ranges::replace(key, ' ', '_');
+    return key;
+}
+
+settings plugin_choice::to_settings(const fs::path& folder) const {
+    settings values(section, where, folder);
     for (const config_entry& each : own) values.set(each.key, each.value);
     return values;
 }
 
 bool plugin_choice::says_the_same_as(const plugin_choice& other) const {
     return plugin == other.plugin && std::ranges::is_permutation(own, other.own, same_text);
+}
+
+bool same_choice(const std::optional<plugin_choice>& a, const std::optional<plugin_choice>& b) {
+    return a.has_value() == b.has_value() && (!a || a->says_the_same_as(*b));
+}
+
+bool store_choices::says_the_same_as(const store_choices& other) const {
+    return same_choice(main, other.main) && std::ranges::equal(facets, other.facets, same_choice);
 }
 
 result<configuration> read_configuration(std::string_view text, const std::string& name) {

@@ -25,8 +25,27 @@ void host::add_one(const policy& p) {
     impl_->add(p);
 }
 
+void host::add_kind(std::unique_ptr<job_type> kind) {
+    impl_->add(std::move(kind));
+}
+
 host& host::use(holdfast::runtime& mine) {
     impl_->use(mine);
+    return *this;
+}
+
+host& host::use(holdfast::store& mine) {
+    impl_->use(mine);
+    return *this;
+}
+
+host& host::require(const promises& asked) {
+    impl_->require(asked);
+    return *this;
+}
+
+host& host::require(facet of, const promises& asked) {
+    impl_->require(of, asked);
     return *this;
 }
 
@@ -37,6 +56,16 @@ host& host::log_to(std::shared_ptr<logger> sink) {
 
 host& host::allow_unknown_policies() {
     impl_->allow_unknown_policies();
+    return *this;
+}
+
+host& host::without_stores() {
+    impl_->without_stores();
+    return *this;
+}
+
+host& host::without_work() {
+    impl_->without_work();
     return *this;
 }
 
@@ -58,6 +87,46 @@ logger& host::log() {
     return impl_->log();
 }
 
+holdfast::store& host::store() {
+    impl_->must_be_started("store");
+    return impl_->store();
+}
+
+holdfast::store& host::store_of(facet f) {
+    impl_->must_be_started("store_of");
+    return impl_->store_of(f);
+}
+
+idempotency_store& host::idempotency() {
+    impl_->must_be_started("idempotency");
+    return impl_->idempotency();
+}
+
+lock_store& host::locks() {
+    impl_->must_be_started("locks");
+    return impl_->locks();
+}
+
+outbox_store& host::outbox() {
+    impl_->must_be_started("outbox");
+    return impl_->outbox();
+}
+
+holdfast::job_store& host::job_store() {
+    impl_->must_be_started("job_store");
+    return impl_->job_store();
+}
+
+holdfast::jobs& host::jobs() {
+    impl_->must_be_started("jobs");
+    return impl_->jobs();
+}
+
+worker_snapshot host::worker() const {
+    impl_->must_be_started("worker");
+    return impl_->worker();
+}
+
 int host::run() {
     return impl_->run();
 }
@@ -77,6 +146,11 @@ void host::stop() noexcept {
 std::vector<policy_in_force> host::policies_in_force() const {
     impl_->must_be_started("policies_in_force");
     return impl_->policies_in_force();
+}
+
+std::vector<store_in_use> host::stores_in_use() const {
+    impl_->must_be_started("stores_in_use");
+    return impl_->stores_in_use();
 }
 
 std::vector<std::filesystem::path> host::plugin_folders() const {

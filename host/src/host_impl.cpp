@@ -12,12 +12,6 @@ namespace holdfast {
 
 namespace {
 
-template <class T>
-T value_or_throw(result<T> r) {
-    if (!r) throw failed(std::move(r.error()));
-    if constexpr (!std::is_void_v<T>) return std::move(*r);
-}
-
 [[noreturn]] void misused(std::string why) {
     throw failed({errc::invalid_argument, std::move(why), std::nullopt});
 }
@@ -29,8 +23,8 @@ bool is_file(const std::string& plugin) {
 } // namespace
 
 host::impl::impl(detail::configuration config, std::filesystem::path file)
-    : config_(std::move(config)), file_(std::move(file)), log_(std::make_shared<detail::stderr_logger>(config_.level)) {
-}
+    : config_(std::move(config)), file_(std::move(file)), log_(std::make_shared<detail::stderr_logger>(config_.level)),
+      stores_(config_.name) {}
 
 host::impl::~impl() {
     stop();
@@ -47,7 +41,7 @@ void host::impl::must_be_started(std::string_view member) const {
 
 void host::impl::add(const policy& p) {
     if (phase_ != phase::starting) must_be_setting_up("add");
-    value_or_throw(book_.add(p.options()));
+    detail::value_or_throw(book_.add(p.options()));
 }
 
 void host::impl::use(holdfast::runtime& mine) {
@@ -80,10 +74,18 @@ void host::impl::start() {
     phase_ = phase::started;
 }
 
+// What can be refused without a store is, before one is touched.
 void host::impl::start_parts() {
     if (runtime_ == nullptr) start_runtime();
     if (config_.application) start_application();
-    value_or_throw(book_.apply(config_, allow_unknown_policies_, *log_));
+    start_policies();
+    if (without_stores_) return;
+    start_stores();
+    start_jobs();
+}
+
+void host::impl::start_policies() {
+    detail::value_or_throw(book_.apply(config_, allow_unknown_policies_, *log_));
     book_.warn(*log_);
     auto* brings = dynamic_cast<brings_runner*>(runtime_);
     runner_ = brings != nullptr ? brings->make_runner(book_.catalog()) : nullptr;
@@ -105,7 +107,7 @@ loaded_plugin host::impl::find(const detail::plugin_choice& choice, plugin_kind 
 
 void host::impl::start_runtime() {
     const loaded_plugin plugin = find(config_.runtime, plugin_kind::runtime);
-    auto made = create_runtime(plugin, config_.runtime.to_settings(), *log_);
+    auto made = create_runtime(plugin, config_.runtime.to_settings(config_.folder), *log_);
     if (!made) throw failed(std::move(made.error()));
     own_runtime_.emplace(std::move(*made));
     runtime_ = &**own_runtime_;
@@ -115,7 +117,7 @@ void host::impl::start_runtime() {
 
 void host::impl::start_application() {
     const loaded_plugin plugin = find(*config_.application, plugin_kind::application);
-    auto made = create_application(plugin, config_.application->to_settings(), *log_, *runtime_);
+    auto made = create_application(plugin, config_.application->to_settings(config_.folder), *log_, *runtime_);
     if (!made) throw failed(std::move(made.error()));
     application_.emplace(std::move(*made));
     try {
@@ -165,13 +167,14 @@ int host::impl::run() {
     try {
         const detail::signal_watch signals(wake_);
         if (phase_ == phase::setting_up) start();
+        if (worker_) signals.be_patient();
         must_be_started("run");
         log_->info("running on " + std::string(runtime_->name()) + " with " + std::to_string(book_.size()) +
                    (book_.size() == 1 ? " policy" : " policies"));
         spawn_application();
         while (wake_.wait() == detail::wake_up::reload) static_cast<void>(reload()); // logs by itself
         log_->info("stopping");
-        stop();
+        stop_watching();
         log_->info("stopped");
         return exit_code_;
     } catch (const std::exception& e) {
@@ -184,12 +187,17 @@ void host::impl::request_stop() noexcept {
     wake_.wake(detail::wake_up::stop);
 }
 
+void host::impl::stop_own_runtime() noexcept {
+    if (own_runtime_) (*own_runtime_)->stop();
+}
+
 void host::impl::stop() noexcept {
     const std::lock_guard lock(stop_mutex_);
     if (phase_.exchange(phase::stopped) == phase::stopped) return;
     stop_.request_stop();
+    stop_jobs();
     if (running_) sync_wait(*runtime_, running_->join());
-    if (own_runtime_) (*own_runtime_)->stop();
+    stop_own_runtime();
     request_stop(); // a run() on another thread returns
 }
 

@@ -10,14 +10,28 @@
 
 #include <holdfast/application.hpp>
 #include <holdfast/host.hpp>
+#include <holdfast/job_registry.hpp>
+#include <holdfast/job_worker.hpp>
+#include <holdfast/jobs.hpp>
 #include <holdfast/plugin_library.hpp>
 #include <holdfast/task_scope.hpp>
 
 #include "configuration.hpp"
 #include "policy_book.hpp"
 #include "signals.hpp"
+#include "store_rack.hpp"
 
 namespace holdfast {
+
+namespace detail {
+
+template <class T>
+T value_or_throw(result<T> r) {
+    if (!r) throw failed(std::move(r.error()));
+    if constexpr (!std::is_void_v<T>) return std::move(*r);
+}
+
+} // namespace detail
 
 class host::impl final : public services, public declarations {
 public:
@@ -28,13 +42,22 @@ public:
     holdfast::policies& policies() noexcept override { return *policies_; }
     holdfast::runtime& runtime() noexcept override { return *runtime_; }
     logger& log() noexcept override { return *log_; }
+    holdfast::store& store() override;
+    holdfast::store& store_of(facet f) override;
+    holdfast::jobs& jobs() override;
     // declarations
     using declarations::add;
     void add(const policy& p) override;
+    void add(std::unique_ptr<job_type> kind) override;
+    void require(const promises& asked) override { require(asked, std::nullopt); }
+    void require(facet of, const promises& asked) override { require(asked, of); }
 
     void use(holdfast::runtime& mine);
+    void use(holdfast::store& mine);
     void log_to(std::shared_ptr<logger> sink);
     void allow_unknown_policies();
+    void without_stores();
+    void without_work();
     void start();
     int run();
     void request_stop() noexcept;
@@ -43,6 +66,8 @@ public:
 
     void must_be_started(std::string_view member) const;
     std::vector<policy_in_force> policies_in_force() const { return book_.in_force(); }
+    worker_snapshot worker() const;
+    std::vector<store_in_use> stores_in_use() const { return stores_.in_use(); }
     std::vector<std::filesystem::path> plugin_folders() const { return plugin_search_path(config_.plugin_path); }
     bool has_application() const noexcept { return config_.application.has_value(); }
 
@@ -52,8 +77,16 @@ private:
     void must_be_setting_up(std::string_view member) const;
     void start_parts();
     loaded_plugin find(const detail::plugin_choice& choice, plugin_kind kind);
+    void require(const promises& asked, std::optional<facet> of);
     void start_runtime();
     void start_application();
+    void start_policies();
+    void start_stores();
+    void start_jobs();
+    void stop_jobs() noexcept;
+    void stop_watching() noexcept;
+    void open_store(const detail::plugin_choice& choice, std::optional<facet> only);
+    void stop_own_runtime() noexcept;
     void warn_of_other_changes(const detail::configuration& read);
     void spawn_application();
     static task<void> run_application(impl& self);
@@ -69,12 +102,19 @@ private:
     holdfast::runtime* runtime_ = nullptr;
     std::unique_ptr<pipeline_runner> runner_;
     std::unique_ptr<holdfast::policies> policies_;
+    detail::store_rack stores_;
+    job_registry kinds_;
+    identifier_source ids_;
+    std::optional<holdfast::jobs> jobs_;
+    std::optional<job_worker> worker_;
     std::optional<plugin_instance<application>> application_;
 
     std::stop_source stop_;
     std::optional<task_scope> running_; // the application, once run() has started it
     int exit_code_ = 0;
     bool allow_unknown_policies_ = false;
+    bool without_stores_ = false;
+    std::vector<detail::asked_promises> asked_; // by the program and the application
     std::atomic<phase> phase_ = phase::setting_up;
     std::mutex reload_mutex_;
     std::mutex stop_mutex_;

@@ -1,5 +1,7 @@
 #include "host_impl.hpp"
 
+#include <algorithm>
+
 namespace holdfast {
 
 void host::impl::warn_of_other_changes(const detail::configuration& read) {
@@ -9,9 +11,11 @@ void host::impl::warn_of_other_changes(const detail::configuration& read) {
     if (!config_.runtime.says_the_same_as(read.runtime)) warn("runtime");
     if (config_.plugin_path != read.plugin_path) warn("plugins");
     if (config_.level != read.level) warn("log");
-    const bool same_application = config_.application.has_value() == read.application.has_value() &&
-                                  (!read.application || config_.application->says_the_same_as(*read.application));
-    if (!same_application) warn("application");
+    if (!config_.stores.says_the_same_as(read.stores)) warn("store");
+    const auto same_promises = [](const auto& a, const auto& b) { return a.says_the_same_as(b); };
+    if (!std::ranges::equal(config_.promises, read.promises, same_promises)) warn("promises");
+    if (!config_.jobs.says_the_same_as(read.jobs)) warn("jobs");
+    if (!detail::same_choice(config_.application, read.application)) warn("application");
 }
 
 result<void> host::impl::reload() {

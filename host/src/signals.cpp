@@ -13,14 +13,18 @@ namespace {
 constexpr int watched[] = {SIGTERM, SIGINT, SIGHUP};
 
 std::atomic<wake_pipe*> target = nullptr;
+std::atomic<int> stops_left = 1; // signals to stop that are not the last word
 std::atomic<bool> stop_seen = false;
-static_assert(std::atomic<wake_pipe*>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+static_assert(std::atomic<wake_pipe*>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 extern "C" void holdfast_on_signal(int signal) {
     const int kept = errno;
-    const bool stops = signal != SIGHUP;
-    if (stops && stop_seen.exchange(true)) ::_exit(128 + signal);
-    if (wake_pipe* pipe = target.load()) pipe->wake(stops ? wake_up::stop : wake_up::reload);
+    wake_up why = wake_up::reload;
+    if (signal != SIGHUP) {
+        if (stops_left.fetch_sub(1) <= 0) ::_exit(128 + signal);
+        why = stop_seen.exchange(true) ? wake_up::hurry : wake_up::stop;
+    }
+    if (wake_pipe* pipe = target.load()) pipe->wake(why);
     errno = kept;
 }
 
@@ -55,12 +59,17 @@ signal_watch::signal_watch(wake_pipe& to) {
     wake_pipe* none = nullptr;
     if (!target.compare_exchange_strong(none, &to))
         throw failed({errc::duplicate, "another host of this process is running already", std::nullopt});
+    stops_left = 1;
     stop_seen = false;
     struct sigaction ours{};
     ours.sa_handler = &holdfast_on_signal;
     ours.sa_flags = SA_RESTART;
     ::sigemptyset(&ours.sa_mask);
     for (int i = 0; i < 3; ++i) ::sigaction(watched[i], &ours, &before_[i]);
+}
+
+void signal_watch::be_patient() const noexcept {
+    stops_left = 2;
 }
 
 signal_watch::~signal_watch() {

@@ -122,6 +122,11 @@ TEST_CASE("holdfast policies --json shows the same, with warnings") {
     CHECK_THAT(done.out, ContainsSubstring("\"warnings\":[\"policy \\\"webhook\\\" retries, "));
 }
 
+TEST_CASE("holdfast policies opens no store") {
+    const desk with("", "[store]\nplugin = 'not there'\n");
+    CHECK(run_holdfast({"policies", "--config", with.config}).code == 0);
+}
+
 TEST_CASE("holdfast policies without an application is an error") {
     const temporary_folder folder;
     const std::string config = folder.write("desk.toml", "").string();
@@ -152,6 +157,37 @@ TEST_CASE("holdfast doctor works on the defaults, and on the configuration of a 
     const auto done = run_holdfast({"doctor", "--config", config});
     CHECK(done.code == 0);
     CHECK_THAT(done.out, ContainsSubstring("declared by the program, so their names were not checked"));
+}
+
+TEST_CASE("holdfast doctor tries the stores, and tells what each keeps and promises") {
+    const temporary_folder folder;
+    folder.plugin("locks_only");
+    const std::string config = folder
+                                   .write("desk.toml", "[plugins]\npath = ['.']\n[store]\nplugin = 'memory'\n"
+                                                       "[store.locks]\nplugin = 'locks_only'\n")
+                                   .string();
+    const auto done = run_holdfast({"doctor", "--config", config});
+    INFO(done.out << done.err);
+    CHECK(done.code == 0);
+    CHECK_THAT(done.out,
+               ContainsSubstring("ok       store     [store] memory is ready and keeps jobs, idempotency, outbox\n"
+                                 "-        store     [store] memory survives nothing, for one process, units of work, "
+                                 "joins no transactions; loses everything, when the process ends\n"
+                                 "ok       store     [store] memory answered after "));
+    CHECK_THAT(done.out, ContainsSubstring("ok       store     [store.locks] locks_only is ready and keeps locks\n"));
+    CHECK_THAT(done.out, ContainsSubstring("-        store     [store.locks] locks_only: its clock is "));
+    CHECK_THAT(done.out, ContainsSubstring(" behind this machine's, and decides what is due\n"));
+
+    CHECK_THAT(run_holdfast({"doctor"}).out, ContainsSubstring("-        store     none is configured\n"));
+    const std::string broken =
+        folder.write("desk.toml", "[plugins]\npath = ['.']\n[store]\nplugin = 'locks_only'\nprepare = 'fails'\n")
+            .string();
+    const auto failed = run_holdfast({"doctor", "--config", broken});
+    CHECK(failed.code == 1);
+    CHECK_THAT(failed.out, ContainsSubstring("PROBLEM  start     " + broken +
+                                             ":4: the store \"locks_only\" of [store] did not get ready: the cellar is "
+                                             "flooded\n"));
+    CHECK_THAT(run_holdfast({"plugins", "--path", folder.text()}).out, ContainsSubstring("locks that nobody gets\n"));
 }
 
 TEST_CASE("holdfast doctor counts what is wrong") {

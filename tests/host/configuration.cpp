@@ -31,6 +31,15 @@ path = ["plugins", "/opt/plugins"]
 level = "warning"
 [application]
 plugin = "desk"
+[store]
+plugin = "sqlite"
+file = "desk.db"
+[store.locks]
+plugin = "redis"
+[promises]
+writes_survive = "power_loss"
+[promises.locks]
+shared = true
 [policies.invoice-email]
 max_attempts = 6
 delay = "10s"
@@ -90,6 +99,33 @@ TEST_CASE("a value of the wrong form is refused with what was expected and found
 
 TEST_CASE("an application section needs a plugin") {
     CHECK(refusal_of("[log]\n[application]\nx = 1\n") == "desk.toml:2: [application] needs the key \"plugin\"");
+}
+
+TEST_CASE("a store section needs a plugin, and the name of a facet that exists") {
+    CHECK(refusal_of("[store]\nfile = 'desk.db'\n") == "desk.toml:1: [store] needs the key \"plugin\"");
+    CHECK(refusal_of("[log]\n[store]\n") == "desk.toml:2: [store] needs the key \"plugin\"");
+    CHECK(refusal_of("[store]\nplugin = 'x'\n[store.jobs]\nfile = 'y'\n") ==
+          "desk.toml:3: [store.jobs] needs the key \"plugin\"");
+    CHECK(refusal_of("[store.lokcs]\nplugin = 'x'\n") ==
+          "desk.toml:1: there is no section [store.lokcs]; did you mean \"locks\"?");
+    CHECK(refusal_of("[store]\nplugin = ''\n") == "desk.toml:2: [store] plugin: expected the name of a plugin");
+}
+
+TEST_CASE("promises that do not exist are refused by name and line") {
+    CHECK(refusal_of("[promises]\nshred = true\n") ==
+          "desk.toml:2: [promises] has no key \"shred\"; did you mean \"shared\"?");
+    CHECK(refusal_of("[promises]\nshared = 'yes'\n") ==
+          "desk.toml:2: [promises] shared: expected true or false, found \"yes\"");
+    CHECK(refusal_of("[promises]\nwrites_survive = 'everything'\n") ==
+          "desk.toml:2: [promises] writes_survive: expected \"process_crash\", \"server_crash\" or \"power_loss\", "
+          "found \"everything\"");
+    CHECK(refusal_of("[promises]\nwrites_survive = []\n") ==
+          "desk.toml:2: [promises] writes_survive: expected \"process_crash\", \"server_crash\" or \"power_loss\", "
+          "found a list");
+    CHECK(refusal_of("[promises.job]\nshared = true\n") ==
+          "desk.toml:1: there is no section [promises.job]; did you mean \"jobs\"?");
+    CHECK(refusal_of("[promises.jobs]\nsharde = true\n") ==
+          "desk.toml:2: [promises.jobs] has no key \"sharde\"; did you mean \"shared\"?");
 }
 
 TEST_CASE("an unknown key of a policy is refused by name and line") {

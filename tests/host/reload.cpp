@@ -103,6 +103,23 @@ TEST_CASE("sections that a reload cannot apply are named") {
     CHECK_FALSE(test.log->has("warning " + test.file.string() + ": [runtime] changed; that counts at the next start"));
 }
 
+TEST_CASE("another store, or other promises, count at the next start") {
+    const std::string path = "[plugins]\npath = ['" HOLDFAST_BUILD_PLUGIN_DIR "']\n";
+    reloading test(path + "[store]\nplugin = 'memory'\n[promises]\nunits_of_work = true\n");
+    const auto changed = [&](const std::string& section) {
+        return test.log->has("warning " + test.file.string() + ": [" + section +
+                             "] changed; that counts at the next start");
+    };
+    CHECK(test.reload(path + "\n[promises]\nunits_of_work = true\n[store]\nplugin = 'memory'\n"));
+    CHECK_FALSE(changed("store"));
+    CHECK_FALSE(changed("promises"));
+    CHECK(test.reload(path + "[store]\nplugin = 'memory'\n[store.jobs]\nplugin = 'sqlite'\n[promises]\n"
+                             "shared = true\n"));
+    CHECK(changed("store"));
+    CHECK(changed("promises"));
+    CHECK(test.under_test.store_of(facet::jobs).name() == "memory");
+}
+
 TEST_CASE("a host from text cannot reload") {
     simulated_runtime on;
     auto host = host::from_text("", "inline");

@@ -1,4 +1,4 @@
-// Chooses at start-up what runs the declared policies, by a configuration file.
+// Chooses at start-up what runs the declared policies and what keeps records, by a configuration file.
 //
 //   auto host = holdfast::host::from_file("desk.toml");
 //   host.add(invoice_email, webhook);
@@ -15,10 +15,16 @@
 #include <vector>
 
 #include <holdfast/error.hpp>
+#include <holdfast/facet.hpp>
+#include <holdfast/job_type.hpp>
+#include <holdfast/job_worker.hpp>
+#include <holdfast/jobs.hpp>
 #include <holdfast/logger.hpp>
 #include <holdfast/policies.hpp>
 #include <holdfast/policy.hpp>
+#include <holdfast/promises.hpp>
 #include <holdfast/runtime.hpp>
+#include <holdfast/store.hpp>
 
 namespace holdfast {
 
@@ -30,8 +36,17 @@ struct policy_in_force {
     std::vector<std::string> warnings;
 };
 
-// Set it up on one thread; once started, policies(), runtime(), log(), reload(), request_stop() and stop() may be
-// called from any. Its destructor stops it.
+struct store_in_use {
+    std::string section; // "[store.jobs]"
+    store* what;
+    std::vector<facet> facets; // those that are taken from it
+};
+
+// "survives power loss, shared by processes, …", for people.
+std::string describe(const store_capabilities& c);
+
+// Set it up on one thread; once started, all but add(), use(), require() and their like may be called from any. Its
+// destructor stops it.
 class host {
 public:
     // Reads and checks the configuration; loads nothing yet. Relative paths in it start at the file's folder.
@@ -50,16 +65,37 @@ public:
         (add_one(more), ...);
         return *this;
     }
+    // Before start(): this process can run jobs of that type, and does, on the queues of [jobs] or, without any there,
+    // on those of the types it has; [jobs] work = false keeps it to enqueueing. Blocking handlers run on the blocking
+    // pool. A probe goes with restart::probe.
+    template <class Job, class Handler, class... Probe>
+        requires has_job_options<Job>
+    host& add(Handler handler, Probe... probe) {
+        add_kind(job_type_of<Job>(std::move(handler), std::move(probe)...));
+        return *this;
+    }
     // Before start(): runs on a runtime of the program's own, which outlives the host and is not stopped by it; stop it
     // before the host is destroyed. The configuration must not have a [runtime] then.
     host& use(holdfast::runtime& mine);
+    // Before start(): the default store is one of the program's own, which outlives the host; start() prepares it. The
+    // configuration must not have a [store] then, though it may have a [store.FACET].
+    host& use(holdfast::store& mine);
+    // Before start(): adds to what [promises] asks for. start() refuses stores that cannot keep it: all of them, or the
+    // one of a facet, which must be there then.
+    host& require(const promises& asked);
+    host& require(facet of, const promises& asked = {});
     // Before start(): messages go here and not to standard error; [log] has no effect then.
     host& log_to(std::shared_ptr<logger> sink);
     // Before start(): [policies.NAME] of a policy that was not added is logged and not refused. For tools that look at
     // a configuration without the program that it belongs to.
     host& allow_unknown_policies();
+    // Before start(): opens no store, and asks for no promise. For tools that need none.
+    host& without_stores();
+    // Before start(): runs no jobs, whatever [jobs] says. For tools that only look.
+    host& without_work();
 
-    // Loads the plugins that the configuration names, starts the runtime, puts the policies in force. Once.
+    // Loads the plugins that the configuration names, starts the runtime, puts the policies in force, prepares the
+    // stores. Once.
     void start();
 
     // Only after start(), but for log(). After stop() they can still be asked; calls then end as stopped.
@@ -67,9 +103,24 @@ public:
     holdfast::runtime& runtime();
     logger& log();
 
+    // Only after start(); they live as long as the host. The store of [store], and the one that keeps a facet; a unit of
+    // work is for the facets of one store. Without one: failed(errc::configuration), with the section to write.
+    holdfast::store& store();
+    holdfast::store& store_of(facet f);
+    idempotency_store& idempotency();
+    lock_store& locks();
+    outbox_store& outbox();
+    holdfast::job_store& job_store();
+    // To enqueue with. Only after start().
+    holdfast::jobs& jobs();
+    // What the worker of this process is at; empty when it has none. Only after start().
+    worker_snapshot worker() const;
+
     // Starts if that was not done, and the application plugin if there is one, and returns when that has ended, after
     // SIGTERM, SIGINT or request_stop(), stopped. SIGHUP reloads. Gives the application's exit code, 0 without one, 1
-    // when it cannot start (the reason is logged). A second SIGTERM or SIGINT ends the process at once, 128 + signal.
+    // when it cannot start (the reason is logged) or a job would not end. Jobs that run get their grace ([jobs]
+    // shutdown_grace); a second SIGTERM or SIGINT cuts it short, and where no jobs run, or at the third, ends the process
+    // at once, 128 + signal.
     int run();
     // Makes run() return. Also from the runtime's own threads.
     void request_stop() noexcept;
@@ -84,6 +135,8 @@ public:
 
     // All policies, in the order of their declaration, those of the application plugin last. Only after start().
     std::vector<policy_in_force> policies_in_force() const;
+    // In the order of [store], [store.jobs], [store.idempotency], [store.locks], [store.outbox]. Only after start().
+    std::vector<store_in_use> stores_in_use() const;
     // Where plugins are looked for.
     std::vector<std::filesystem::path> plugin_folders() const;
     // Whether the configuration names an application plugin.
@@ -93,6 +146,7 @@ private:
     class impl;
     explicit host(std::unique_ptr<impl> made) noexcept;
     void add_one(const policy& p);
+    void add_kind(std::unique_ptr<job_type> kind);
 
     std::unique_ptr<impl> impl_;
 };
