@@ -29,27 +29,68 @@ struct descriptor {
     }
 };
 
+// One command and its answer. Throws unreachable.
+struct unreachable {};
+class conversation {
+public:
+    conversation(std::uint16_t port, const std::string& command)
+        : socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = htons(port);
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        const timeval limit{5, 0};
+        ::setsockopt(socket_.number, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        if (::connect(socket_.number, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) throw unreachable();
+        const std::string line = command + "\r\n";
+        if (::send(socket_.number, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+            throw unreachable();
+    }
+
+    std::string line() {
+        std::size_t end = 0;
+        while ((end = read_.find("\r\n")) == std::string::npos) more();
+        std::string taken = read_.substr(0, end);
+        read_.erase(0, end + 2);
+        return taken;
+    }
+    // The texts and numbers of a whole answer; one of several lines is taken apart.
+    void all(std::vector<std::string>& into) {
+        const std::string head = line();
+        if (head.starts_with('*')) {
+            for (int i = std::stoi(head.substr(1)); i > 0; --i) all(into);
+        } else if (!head.starts_with('$')) {
+            into.push_back(head);
+        } else if (const int size = std::stoi(head.substr(1)); size >= 0) {
+            while (read_.size() < static_cast<std::size_t>(size) + 2) more();
+            std::istringstream text(read_.substr(0, static_cast<std::size_t>(size)));
+            read_.erase(0, static_cast<std::size_t>(size) + 2);
+            for (std::string each; std::getline(text, each);) {
+                if (each.ends_with('\r')) each.pop_back();
+                into.push_back(std::move(each));
+            }
+        }
+    }
+
+private:
+    void more() {
+        std::array<char, 4096> part{};
+        const ssize_t got = ::recv(socket_.number, part.data(), part.size(), 0);
+        if (got <= 0) throw unreachable();
+        read_.append(part.data(), static_cast<std::size_t>(got));
+    }
+
+    descriptor socket_;
+    std::string read_;
+};
+
 // The first line of the answer; nothing when the server cannot be reached.
 std::optional<std::string> ask(std::uint16_t port, const std::string& command) {
-    const descriptor socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const timeval limit{5, 0};
-    ::setsockopt(socket.number, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    if (::connect(socket.number, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return std::nullopt;
-    const std::string line = command + "\r\n";
-    if (::send(socket.number, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+    try {
+        return conversation(port, command).line();
+    } catch (const unreachable&) {
         return std::nullopt;
-    std::string answer;
-    std::array<char, 4096> part{};
-    while (answer.find("\r\n") == std::string::npos) {
-        const ssize_t got = ::recv(socket.number, part.data(), part.size(), 0);
-        if (got <= 0) return std::nullopt;
-        answer.append(part.data(), static_cast<std::size_t>(got));
     }
-    return answer.substr(0, answer.find("\r\n"));
 }
 
 } // namespace
@@ -59,6 +100,16 @@ std::optional<fs::path> redis_binary() {
     for (std::string folder; std::getline(path, folder, ':');)
         if (::access((fs::path(folder) / "redis-server").c_str(), X_OK) == 0) return fs::path(folder) / "redis-server";
     return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> redis_lines(std::uint16_t port, const std::string& command) {
+    try {
+        std::vector<std::string> found;
+        conversation(port, command).all(found);
+        return found;
+    } catch (const unreachable&) {
+        return std::nullopt;
+    }
 }
 
 redis_server::redis_server(redis_options options) : options_(std::move(options)) {
@@ -117,8 +168,17 @@ void redis_server::start() {
 }
 
 void redis_server::stop() {
+    thaw();
     if (server_) server_->stop(SIGTERM, 10s);
     server_.reset();
+}
+
+void redis_server::freeze() {
+    if (server_) server_->signal(SIGSTOP);
+}
+
+void redis_server::thaw() {
+    if (server_) server_->signal(SIGCONT);
 }
 
 void redis_server::kill() {
@@ -132,6 +192,12 @@ std::string redis_server::tell(const std::string& command) const {
     auto answer = ask(port_, command);
     if (!answer) throw std::runtime_error("Redis does not answer:\n" + end_of_log());
     return *answer;
+}
+
+std::vector<std::string> redis_server::lines(const std::string& command) const {
+    auto found = redis_lines(port_, command);
+    if (!found) throw std::runtime_error("Redis does not answer:\n" + end_of_log());
+    return *found;
 }
 
 std::string redis_server::end_of_log() const {

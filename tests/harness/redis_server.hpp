@@ -21,6 +21,9 @@ struct redis_options {
 
 // Nothing when Redis is not installed.
 std::optional<std::filesystem::path> redis_binary();
+// One command to whatever speaks the protocol at that port of 127.0.0.1: the texts and numbers of the whole answer, one
+// of several lines taken apart. Nothing when it does not answer.
+std::optional<std::vector<std::string>> redis_lines(std::uint16_t port, const std::string& command);
 
 // One thread at a time. Whatever fails throws std::runtime_error with the end of the server's log.
 class redis_server {
@@ -34,11 +37,15 @@ public:
     std::uint16_t port() const noexcept { return port_; }
     std::filesystem::path log() const { return folder_ / "log"; }
 
-    void start(); // until it answers, on the data of before
-    void stop();  // data is kept
-    void kill();  // kill -9
+    void start();  // until it answers, on the data of before
+    void stop();   // data is kept
+    void kill();   // kill -9
+    void freeze(); // connections stay open, nothing is answered, until
+    void thaw();
     // One command in the simple form of the protocol, without blanks inside words; the first line of the answer.
     std::string tell(const std::string& command) const;
+    // The same, as redis_lines().
+    std::vector<std::string> lines(const std::string& command) const;
 
 private:
     void launch();

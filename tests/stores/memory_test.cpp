@@ -27,7 +27,7 @@ void passes(runtime& on, int expected_skips) {
     CHECK(expected_skips == 0);
 }
 
-constexpr int needs_a_second_instance = 12;
+constexpr int needs_a_second_instance = 13;
 
 // A store whose jobs facet does one thing wrong.
 class careless_jobs final : public job_store {

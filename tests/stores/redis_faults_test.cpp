@@ -3,7 +3,6 @@
 #include <chrono>
 #include <thread>
 
-#include "harness/free_port.hpp"
 #include "stores/redis_support.hpp"
 
 using namespace holdfast;
@@ -15,12 +14,6 @@ namespace {
 
 std::string through(const harness::tcp_proxy& proxy) {
     return "redis://127.0.0.1:" + std::to_string(proxy.port());
-}
-
-// A node takes some two seconds to believe that its cluster is complete.
-void wait_for_cluster(const harness::redis_server& node) {
-    for (int i = 0; i < 1500 && node.tell("GET {x}:y").starts_with("-CLUSTERDOWN"); ++i)
-        std::this_thread::sleep_for(10ms);
 }
 
 } // namespace
@@ -84,18 +77,22 @@ TEST_CASE("redis: a schema newer than the plugin is refused with both versions")
 TEST_CASE("redis: says what it can lose, as the server is set up") {
     NEEDS_REDIS();
     harness::redis_server always({.fsync = "always"});
+    harness::redis_server everysec;
+    harness::redis_server no({.fsync = "no"});
     harness::redis_server snapshots({.append_only = false});
     harness::redis_server silent({.arguments = {"--rename-command", "CONFIG", ""}});
     CHECK(desk(always.url()).kept->capabilities().writes_survive == survives::power_loss);
+    CHECK(desk(everysec.url()).kept->capabilities().writes_survive == survives::process_crash);
+    CHECK(desk(no.url()).kept->capabilities().writes_survive == survives::server_crash);
     CHECK(desk(snapshots.url()).kept->capabilities().writes_survive == survives::process_crash);
     CHECK_THAT(desk(silent.url()).kept->capabilities().loses, ContainsSubstring("unknown"));
 }
 
 TEST_CASE("redis: what was acknowledged is there after a kill -9 of the server") {
     NEEDS_REDIS();
-    harness::redis_server server;
+    harness::redis_server server({.fsync = "always"});
     desk d(server.url());
-    CHECK(d.kept->capabilities().writes_survive == survives::server_crash);
+    CHECK(d.kept->capabilities().writes_survive == survives::power_loss);
     const identifier claimed = d.add();
     const claimed_job mine = d.claim_one();
     std::vector<identifier> added;
@@ -209,51 +206,4 @@ TEST_CASE("redis: settings that are wrong are refused, without the password") {
     CHECK(sync_wait(on, right->prepare()).has_value());
     const auto nobody = test::redis::open(on, {{"url", at("")}});
     CHECK(!sync_wait(on, nobody->prepare()));
-}
-
-TEST_CASE("redis: works on a node of a cluster, where a script may touch one slot only") {
-    NEEDS_REDIS();
-    const std::string bus = std::to_string(harness::free_port());
-    harness::redis_server server({.arguments = {"--cluster-enabled", "yes", "--cluster-port", bus}});
-    CHECK(server.tell("CLUSTER ADDSLOTSRANGE 0 16383") == "+OK");
-    wait_for_cluster(server);
-    desk d(server.url());
-    new_job parent = d.job();
-    new_job child = d.job();
-    child.parent = parent.id;
-    child.unique_key = "k";
-    d.await(d.jobs().enqueue({parent, child}));
-    const claimed_job mine = d.claim_one();
-    const settlement done[] = {d.success(mine)};
-    CHECK(d.await(d.jobs().settle(done)).at(0).now == job_state::succeeded);
-    CHECK(d.claim_one().id == child.id);
-    outgoing_message m{d.ids.next(), "topic", "key", {"t", 1, "application/json", "{}"}, {}};
-    d.await(d.kept->outbox()->append({m}));
-    CHECK(d.await(d.kept->outbox()->lease_batch(5, 1min, "relay")).size() == 1);
-    CHECK(d.await(d.kept->locks()->try_acquire("r")).has_value());
-    d.await(d.kept->destroy());
-    CHECK(server.tell("DBSIZE") == ":0");
-}
-
-TEST_CASE("redis: a node that does not have the slot sends the store to the one that has") {
-    NEEDS_REDIS();
-    const auto node = [] {
-        return harness::redis_options{
-            .arguments = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(harness::free_port())}};
-    };
-    const auto first_options = node();
-    const auto second_options = node();
-    harness::redis_server first(first_options);
-    harness::redis_server second(second_options);
-    CHECK(second.tell("CLUSTER ADDSLOTSRANGE 0 16383") == "+OK");
-    CHECK(first.tell("CLUSTER MEET 127.0.0.1 " + std::to_string(second.port()) + " " +
-                     second_options.arguments.back()) == "+OK");
-    wait_for_cluster(first);
-    wait_for_cluster(second);
-    CHECK(first.tell("GET {x}:y").starts_with("-MOVED"));
-    desk d(first.url());
-    const identifier id = d.add();
-    CHECK(d.claim_one().id == id);
-    CHECK(first.tell("DBSIZE") == ":0");
-    CHECK(second.tell("DBSIZE") != ":0");
 }

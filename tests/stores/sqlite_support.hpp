@@ -1,113 +1,36 @@
-// SQLite stores from the plugin file, on an Asio runtime, in a temporary folder.
+// SQLite stores in a temporary folder.
 #pragma once
 
-#include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include <dlfcn.h>
 #include <sqlite3.h>
 
-#include <holdfast/asio_runtime.hpp>
-#include <holdfast/identifier.hpp>
-#include <holdfast/plugin.hpp>
-#include <holdfast/store.hpp>
-#include <holdfast/sync_wait.hpp>
-
 #include "harness/temporary_folder.hpp"
+#include "stores/support.hpp"
 
 namespace holdfast::test::sqlite {
 
-using text_settings = std::vector<std::pair<std::string, std::string>>;
+using test::text_settings;
+using test::value_of;
 
-inline const plugin_descriptor& descriptor() {
-    static const plugin_descriptor* found = [] {
-        void* file = ::dlopen(HOLDFAST_BUILD_PLUGIN_DIR "/store_sqlite.so", RTLD_NOW | RTLD_LOCAL);
-        if (file == nullptr) throw std::runtime_error(::dlerror());
-        return static_cast<const plugin_descriptor*>(::dlsym(file, "holdfast_plugin"));
-    }();
-    return *found;
-}
-
-struct context final : plugin_context {
-    context(holdfast::runtime& runs, const text_settings& with) : on(runs) {
-        for (const auto& [key, value] : with) keys.set(key, value, "desk.toml:3");
-    }
-    holdfast::settings& settings() noexcept override { return keys; }
-    logger& log() noexcept override { return quiet; }
-    holdfast::runtime* runtime() noexcept override { return &on; }
-
-    holdfast::runtime& on;
-    holdfast::settings keys{"[store]"};
-    null_logger quiet;
-};
-
-// Throws what the plugin says when it refuses its settings.
 inline std::unique_ptr<store> open(runtime& on, const text_settings& with) {
-    context c(on, with);
-    plugin_failure why;
-    void* made = descriptor().create(c, why);
-    if (made == nullptr) throw std::runtime_error(why.message);
-    return std::unique_ptr<store>(static_cast<store*>(made));
-}
-
-template <class T>
-T value_of(result<T> answer) {
-    if (!answer) throw failed(answer.error());
-    if constexpr (!std::is_void_v<T>) return std::move(*answer);
+    return open_store("sqlite", on, with);
 }
 
 // One store on a file of its own.
-struct desk {
-    explicit desk(text_settings more = {}) : with(std::move(more)) {
+struct desk : store_desk {
+    explicit desk(text_settings more = {}) {
+        with = std::move(more);
         with.emplace_back("file", file());
         kept = open(on, with);
         await(kept->prepare());
     }
+    ~desk() { kept.reset(); } // before its folder goes
 
     std::string file() const { return (folder / "store.db").string(); }
-    job_store& jobs() { return *kept->jobs(); }
-
-    // The value, or throws.
-    template <class T>
-    T await(task<result<T>> call) {
-        return value_of(sync_wait(on, std::move(call)));
-    }
-    // The error; the call must not go well.
-    template <class T>
-    error refusal(task<result<T>> call) {
-        auto answer = sync_wait(on, std::move(call));
-        if (answer) throw std::runtime_error("expected a refusal");
-        return answer.error();
-    }
-
-    new_job job(std::string body = "{}") {
-        new_job j;
-        j.id = ids.next();
-        j.what = {"t", 1, "application/json", std::move(body)};
-        return j;
-    }
-    identifier add(std::string body = "{}") {
-        auto j = job(std::move(body));
-        const auto id = j.id;
-        await(jobs().enqueue({std::move(j)}));
-        return id;
-    }
-    std::vector<claimed_job> claim(int limit, duration lease_for = std::chrono::minutes{1}) {
-        return await(jobs().claim({{"default"}, limit, lease_for, "w"}));
-    }
-    settled settle(const job_lease& held, settlement::kind how = settlement::kind::succeed) {
-        const settlement one[] = {{&held, how, {}, {}, {}}};
-        return await(jobs().settle(one)).at(0);
-    }
 
     harness::temporary_folder folder{"hfsqlite"};
-    asio_runtime on{asio_options{}};
-    identifier_source ids;
-    text_settings with;
-    std::unique_ptr<store> kept;
 };
 
 // A connection of the test's own.

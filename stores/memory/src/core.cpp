@@ -25,12 +25,15 @@ task<result<void>> unit::rollback() {
 
 result<void> core::commit(unit& which) {
     return guarded([&]() -> result<void> {
-        const std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_);
         if (which.ended_) return fail(errc::invalid_argument, "the unit of work has ended");
         which.ended_ = true;
-        const attempt trial(data_.undo);
-        if (auto redone = which.redo(data_, now()); !redone) return redone;
-        data_.undo.keep();
+        {
+            const attempt trial(data_.undo);
+            if (auto redone = which.redo(data_, now()); !redone) return redone;
+            data_.undo.keep();
+        }
+        wake(lock);
         return {};
     });
 }

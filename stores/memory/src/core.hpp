@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <holdfast/error.hpp>
+#include <holdfast/job_watchers.hpp>
 #include <holdfast/runtime.hpp>
 #include <holdfast/store_limits.hpp>
 #include <holdfast/unit_of_work.hpp>
@@ -85,8 +86,10 @@ public:
     template <class Call>
     auto run(Call call) {
         return guarded([&] {
-            const std::lock_guard lock(mutex_);
-            return as_result(call(data_, now()));
+            std::unique_lock lock(mutex_);
+            auto answer = as_result(call(data_, now()));
+            wake(lock);
+            return answer;
         });
     }
     // The same as part of a unit of work, if there is one; `call` is copied then. An answer that is no longer the same
@@ -107,7 +110,15 @@ public:
     result<void> commit(unit& which);
     result<void> end(unit& which);
 
+    job_watchers watchers;
+
 private:
+    // Gives the lock up, then hints to those who watch what has changed.
+    void wake(std::unique_lock<std::mutex>& lock) {
+        const auto woken = data_.jobs.take_woken();
+        lock.unlock();
+        if (!woken.empty()) watchers.ring(woken);
+    }
     template <class T>
     static result<T> as_result(result<T> r) {
         return r;
@@ -148,6 +159,7 @@ private:
         const attempt trial(data_.undo);
         if (auto redone = which.redo(data_, present); !redone) return std::unexpected(redone.error());
         Answer answer = as_result(call(data_, present));
+        data_.jobs.take_woken(); // by nothing that stays
         if (!answer) return answer;
         which.steps_.push_back([call, answer, changed](data& on, store_time at) -> result<void> {
             if (same(Answer(as_result(call(on, at))), answer)) return {};

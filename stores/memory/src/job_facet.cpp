@@ -68,6 +68,10 @@ task<result<int>> job_facet::purge(job_state state, duration older_than, int lim
     co_return in_.run([&](data& on, store_time now) { return on.jobs.purge(state, older_than, limit, now); });
 }
 
+task<result<int>> job_facet::discard(std::vector<identifier> which) {
+    co_return in_.run([&](data& on, store_time now) { return on.jobs.discard(which, now); });
+}
+
 task<result<void>> job_facet::pause(std::string queue) {
     if (auto fine = store_limits::check_name("queue", queue); !fine) co_return fine;
     co_return in_.run([&](data& on, store_time) {

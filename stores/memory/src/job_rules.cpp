@@ -32,12 +32,23 @@ claimed_job to_claimed(const record& r) {
 
 } // namespace
 
+void job_rules::note_claimable(const record& r, store_time now) {
+    if (job_machine::claimable(r, now)) woken_.insert(r.job.queue);
+}
+
+std::vector<std::string> job_rules::take_woken() {
+    std::vector<std::string> all(woken_.begin(), woken_.end());
+    woken_.clear();
+    return all;
+}
+
 enqueued job_rules::enqueue_one(const new_job& n, store_time now) {
     if (jobs_.find(n.id) != nullptr || gone_.find(n.id, now) != nullptr) return {n.id, false};
     if (n.unique_key)
         if (const auto holder = jobs_.holder(n.what.type, *n.unique_key)) return {*holder, false};
     const auto parent = n.parent ? state_of_parent(jobs_.find(*n.parent)) : job_machine::parent_is::none;
     jobs_.insert(job_machine::make(n, now, parent));
+    note_claimable(*jobs_.find(n.id), now);
     return {n.id, true};
 }
 
@@ -96,6 +107,7 @@ std::vector<settled> job_rules::settle(const std::vector<kept_settlement>& which
         const settled answer =
             jobs_.edit(*id, [&](record& r) { return job_machine::settle(r, each.token, each.what, now); });
         answers.push_back(answer);
+        note_claimable(*jobs_.find(*id), now);
         if (answer.answer != write_answer::done || !is_final(answer.now)) continue;
         ended(*id, answer.now == job_state::succeeded, now);
         if (answer.now == job_state::succeeded && jobs_.find(*id)->keep_for == duration::zero()) jobs_.erase(*id);
@@ -130,6 +142,7 @@ recovery job_rules::recover_stale(int limit, store_time now) {
         case job_machine::recovered::dead_letter: ++total.dead_letter; break;
         case job_machine::recovered::not_stale: return total; // cannot be: the index says otherwise
         }
+        note_claimable(*jobs_.find(*id), now);
         if (is_final(jobs_.find(*id)->job.state)) ended(*id, false, now);
     }
     forget_what_was_kept_long_enough(limit, now);
@@ -172,6 +185,7 @@ int job_rules::requeue(const std::vector<identifier>& which, store_time now) {
         if (found == nullptr || !is_final(found->job.state) || !key_is_free(*found)) continue;
         if (!jobs_.edit(id, [&](record& r) { return job_machine::requeue(r, now); })) continue;
         ++requeued;
+        note_claimable(*jobs_.find(id), now);
         armed_again(id, now);
     }
     return requeued;
@@ -181,6 +195,7 @@ int job_rules::requeue(const std::vector<identifier>& which, store_time now) {
 void job_rules::ended(const identifier& parent, bool succeeded, store_time now) {
     for (const identifier& child : jobs_.children(parent)) {
         const bool changed = jobs_.edit(child, [&](record& r) { return job_machine::parent_ended(r, succeeded, now); });
+        if (changed) note_claimable(*jobs_.find(child), now);
         if (changed && !succeeded) ended(child, false, now);
     }
 }
@@ -206,6 +221,17 @@ int job_rules::purge(job_state state, duration older_than, int limit, store_time
     }
     forget_what_was_kept_long_enough(limit, now);
     return purged;
+}
+
+int job_rules::discard(const std::vector<identifier>& which, store_time now) {
+    int discarded = 0;
+    for (const identifier& id : which) {
+        const record* found = jobs_.find(id);
+        if (found == nullptr || !is_final(found->job.state)) continue;
+        forget(id, now);
+        ++discarded;
+    }
+    return discarded;
 }
 
 void job_rules::forget_what_was_kept_long_enough(int limit, store_time now) {

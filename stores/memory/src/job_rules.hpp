@@ -40,15 +40,23 @@ public:
     std::vector<cancel_answer> cancel(const std::vector<identifier>& which, store_time now);
     int requeue(const std::vector<identifier>& which, store_time now);
     int purge(job_state state, duration older_than, int limit, store_time now);
+    int discard(const std::vector<identifier>& which, store_time now);
     void pause(const std::string& queue) { paused_.insert(queue); }
-    void resume(const std::string& queue) { paused_.erase(queue); }
+    void resume(const std::string& queue) {
+        paused_.erase(queue);
+        woken_.insert(queue);
+    }
     std::vector<queue_view> queues() const;
     job_lookup get(const identifier& id, store_time now) const;
     job_page list(const job_filter& filter, int limit, std::optional<identifier> before, store_time now) const;
     std::vector<job_count> counts(store_time now) const;
     void clear();
 
+    // The queues in which a job may have become claimable since the last call.
+    std::vector<std::string> take_woken();
+
 private:
+    void note_claimable(const record& r, store_time now);
     enqueued enqueue_one(const new_job& n, store_time now);
     void ended(const identifier& parent, bool succeeded, store_time now);
     void armed_again(const identifier& parent, store_time now);
@@ -59,6 +67,7 @@ private:
     job_table jobs_;
     expiring_map<identifier, bool> gone_; // that they existed
     std::set<std::string> paused_;
+    std::set<std::string> woken_;
     job_retention keep_;
 };
 

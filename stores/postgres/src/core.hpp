@@ -9,6 +9,7 @@
 
 #include <holdfast/store.hpp>
 
+#include "bell.hpp"
 #include "pool.hpp"
 #include "statements.hpp"
 #include "unit.hpp"
@@ -60,6 +61,7 @@ public:
 
     pool connections;
     const statements texts;
+    bell doorbell{connections};
 
     // Queues that are in the table for sure.
     bool knows_queue(const std::string& name) {

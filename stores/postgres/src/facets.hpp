@@ -4,6 +4,7 @@
 #include <holdfast/store.hpp>
 
 #include "core.hpp"
+#include "enqueue_groups.hpp"
 
 namespace holdfast::postgres {
 
@@ -19,9 +20,13 @@ public:
     task<result<std::vector<write_answer>>> progress(std::span<const progress_report> which) override;
     task<result<recovery>> recover_stale(int limit) override;
     task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) override;
+    std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) override {
+        return core_.doorbell.watch(std::move(queues), std::move(hint));
+    }
     task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override;
     task<result<int>> requeue(std::vector<identifier> which) override;
     task<result<int>> purge(job_state state, duration older_than, int limit) override;
+    task<result<int>> discard(std::vector<identifier> which) override;
     task<result<void>> pause(std::string queue) override;
     task<result<void>> resume(std::string queue) override;
     task<result<std::vector<queue_view>>> queues() override;
@@ -31,7 +36,9 @@ public:
 
 private:
     task<result<void>> set_paused(std::string queue, bool paused);
+    task<result<std::vector<enqueued>>> enqueue_batch(std::vector<new_job> all, unit_of_work* in);
     core& core_;
+    enqueue_groups groups_{core_.connections.on()};
 };
 
 class locks final : public lock_store {

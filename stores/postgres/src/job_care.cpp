@@ -90,6 +90,11 @@ task<result<int>> jobs::purge(job_state state, duration older_than, int limit) {
     co_return co_await core_.call<int>(after_loss::unknown, run);
 }
 
+task<result<int>> jobs::discard(std::vector<identifier> which) {
+    auto run = [&](session& here) { return reader(here.run(query::discard, only_ids(which)), 0).small(); };
+    co_return co_await core_.call<int>(after_loss::unknown, run);
+}
+
 task<result<void>> jobs::set_paused(std::string queue, bool paused) {
     if (auto ok = store_limits::check_name("queue", queue); !ok) co_return ok;
     auto run = [&](session& here) {

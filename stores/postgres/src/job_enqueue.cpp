@@ -24,6 +24,7 @@ struct batch {
     std::vector<std::size_t> first; // for each the index of the one that counts
     std::vector<const new_job*> sent;
     std::vector<std::string> queues; // of those
+    std::vector<std::string> woken;  // of those that are due
     bool parents = false;
     bool unique = false;
     bool leaves_no_trace = false; // one may be done and forgotten at any time
@@ -43,10 +44,27 @@ struct batch {
             parents |= job.parent.has_value();
             unique |= job.unique_key.has_value();
             leaves_no_trace |= job.keep_for.value_or(keep) <= duration::zero();
-            if (queues.empty() || queues.back() != job.queue) queues.push_back(job.queue);
+            add(queues, job.queue);
+            if (seems_due(job.when)) add(woken, job.queue);
         }
-        std::ranges::sort(queues);
-        queues.erase(std::ranges::unique(queues).begin(), queues.end());
+        make_set(queues);
+        make_set(woken);
+        // In one order by everybody, so that two batches with the same ids do not wait for each other in a circle.
+        if (!parents && !unique) std::ranges::sort(sent, {}, &new_job::id);
+    }
+
+private:
+    static void add(std::vector<std::string>& names, const std::string& name) {
+        if (names.empty() || names.back() != name) names.push_back(name);
+    }
+    static void make_set(std::vector<std::string>& names) {
+        std::ranges::sort(names);
+        names.erase(std::ranges::unique(names).begin(), names.end());
+    }
+    // By the clock of this machine: it decides about a hint, no more.
+    static bool seems_due(const due& when) {
+        return when.how == due::kind::at ? when.time <= std::chrono::system_clock::now()
+                                         : when.delay <= duration::zero();
     }
 };
 
@@ -67,7 +85,7 @@ parameters one_job(const new_job& job) {
     return p;
 }
 
-parameters many_jobs(const batch& all, const std::vector<std::string>& new_queues) {
+parameters many_jobs(const batch& all, const std::vector<std::string>& new_queues, bool ring) {
     const std::vector<const new_job*>& jobs = all.sent;
     using view = std::string_view;
     using number = std::optional<std::int64_t>;
@@ -93,19 +111,21 @@ parameters many_jobs(const batch& all, const std::vector<std::string>& new_queue
     p.many(column::uuid, all.parents ? jobs : std::vector<const new_job*>{},
            [](const new_job* j) { return j->parent; });
     p.many(column::text, new_queues, [](const std::string& q) { return view(q); });
+    p.one(column::boolean, ring);
     return p;
 }
 
 using others = std::unordered_map<identifier, identifier, hash_id>; // not created: what is there instead
 
-others send(session& here, const batch& jobs, const std::vector<std::string>& new_queues) {
+// `in_unit`: the server tells those who listen when the unit is committed.
+others send(session& here, const batch& jobs, const std::vector<std::string>& new_queues, bool in_unit) {
     others found;
     if (jobs.sent.size() == 1 && !jobs.unique && !jobs.parents && new_queues.empty()) {
         const new_job& job = *jobs.sent.front();
         if (compat::rows(here.run(query::enqueue_plain_one, one_job(job))) == 0) found.emplace(job.id, job.id);
         return found;
     }
-    const pqxx::result answer = here.run(query::enqueue, many_jobs(jobs, new_queues));
+    const pqxx::result answer = here.run(query::enqueue, many_jobs(jobs, new_queues, in_unit));
     for (std::size_t i = 0; i < compat::rows(answer); ++i) {
         reader cells(answer, i);
         const identifier wanted = cells.id();
@@ -125,7 +145,7 @@ others send_again(session& here, const batch& jobs, const std::vector<std::strin
              "the connection was lost while enqueueing; a job of the batch is not there, but may have been done "
              "and forgotten already",
              {}});
-    others found = send(here, jobs, new_queues);
+    others found = send(here, jobs, new_queues, false);
     for (std::size_t i = 0; i < compat::rows(there); ++i) found.erase(reader(there, i).id());
     return found;
 }
@@ -135,17 +155,41 @@ others send_again(session& here, const batch& jobs, const std::vector<std::strin
 task<result<std::vector<enqueued>>> jobs::enqueue(std::vector<new_job> all, unit_of_work* in) {
     if (auto ok = store_limits::check_all(all, core_.how().max_payload); !ok)
         co_return std::unexpected(std::move(ok.error()));
+    if (in != nullptr || !enqueue_groups::may_join(all)) co_return co_await enqueue_batch(std::move(all), in);
+
+    enqueue_groups::member mine(groups_, all);
+    auto joining = mine.join();
+    co_await joining;
+    if (mine.leads()) {
+        auto group = groups_.gather(mine);
+        result<std::vector<enqueued>> answers;
+        try {
+            std::vector<new_job> together = enqueue_groups::jobs_of(group);
+            answers = co_await enqueue_batch(std::move(together), nullptr);
+        } catch (const std::exception& e) {
+            answers = fail(errc::internal, e.what());
+        }
+        groups_.share_out(group, answers);
+    }
+    if (mine.alone()) co_return co_await enqueue_batch(std::move(all), nullptr);
+    co_return mine.take_answer();
+}
+
+task<result<std::vector<enqueued>>> jobs::enqueue_batch(std::vector<new_job> all, unit_of_work* in) {
     const batch jobs(std::move(all), core_.how().keep_succeeded);
     std::vector<std::string> new_queues;
     for (const std::string& queue : jobs.queues)
         if (in != nullptr || !core_.knows_queue(queue)) new_queues.push_back(queue);
     auto run = [&](session& here) {
         if (jobs.sent.empty()) return others{};
-        return here.retried() ? send_again(here, jobs, new_queues) : send(here, jobs, new_queues);
+        return here.retried() ? send_again(here, jobs, new_queues) : send(here, jobs, new_queues, in != nullptr);
     };
     auto found = co_await core_.call<others>(after_loss::again, run, in);
     if (!found) co_return std::unexpected(std::move(found.error()));
-    if (in == nullptr) core_.learn_queues(new_queues);
+    if (in == nullptr) {
+        core_.learn_queues(new_queues);
+        core_.doorbell.ring(jobs.woken);
+    }
 
     std::vector<enqueued> answers(jobs.all.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {

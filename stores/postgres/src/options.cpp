@@ -84,6 +84,9 @@ options options::from(settings& from) {
     o.keep_succeeded = from.time("keep_succeeded", o.keep_succeeded);
     o.keep_tombstones = from.time("keep_tombstones", o.keep_tombstones);
     o.statement_timeout = from.time("statement_timeout", o.statement_timeout);
+    o.listen_check = from.time("listen_check", o.listen_check);
+    if (o.listen_check <= duration::zero())
+        throw failed({errc::configuration, "listen_check: expected a time longer than 0", {}});
     o.pooler = from.flag("pooler", false);
     return o;
 }

@@ -19,7 +19,8 @@ struct options {
     duration keep_succeeded = std::chrono::hours{24};
     duration keep_tombstones = std::chrono::hours{24 * 7};
     duration statement_timeout = std::chrono::seconds{30};
-    bool pooler = false; // a proxy may give every transaction another session
+    duration listen_check = std::chrono::seconds{5}; // how often the connection that listens is asked whether it lives
+    bool pooler = false;                             // a proxy may give every transaction another session
 
     // Throws failed(errc::configuration).
     static options from(settings& from);

@@ -36,8 +36,7 @@ result<connection*> slot::open() {
 pool::pool(options how, runtime& on)
     : how_(std::move(how)), on_(on), named_(!how_.pooler), free_slots_(how_.connections) {
     for (std::size_t i = 0; i < how_.connections; ++i) threads_.emplace_back([this] { work_on(); });
-    if (how_.statement_timeout > duration::zero())
-        watcher_ = std::jthread([this](const std::stop_token& stop) { watch_over(stop); });
+    watcher_ = std::jthread([this](const std::stop_token& stop) { watch_over(stop); });
 }
 
 pool::~pool() {
@@ -109,10 +108,9 @@ void pool::work_on() {
     }
 }
 
-pool::watch::watch(pool& of, connection& what) : pool_(of), what_(what) {
-    if (pool_.how_.statement_timeout <= duration::zero()) return;
-    const time_point until =
-        saturating_add(saturating_add(std::chrono::steady_clock::now(), pool_.how_.statement_timeout), grace);
+pool::watch::watch(pool& of, connection& what, duration limit) : pool_(of), what_(what) {
+    if (limit <= duration::zero()) return;
+    const time_point until = saturating_add(saturating_add(std::chrono::steady_clock::now(), limit), grace);
     const std::lock_guard lock(pool_.watch_mutex_);
     pool_.watched_.emplace_back(&what, until);
 }

@@ -54,6 +54,7 @@ public:
     pool& operator=(const pool&) = delete;
 
     const options& how() const noexcept { return how_; }
+    runtime& on() const noexcept { return on_; }
     // False once a proxy was seen to lose prepared statements.
     bool named_statements() const noexcept { return named_.load(std::memory_order_relaxed); }
     void give_up_named_statements() noexcept { named_.store(false, std::memory_order_relaxed); }
@@ -77,10 +78,11 @@ public:
         co_return co_await waiting;
     }
 
-    // Cuts the connection when it is still in use by then; one watch per connection.
+    // Cuts the connection when it is still in use after statement_timeout, or `limit`; one watch per connection.
     class watch {
     public:
-        watch(pool& of, connection& what);
+        watch(pool& of, connection& what) : watch(of, what, of.how_.statement_timeout) {}
+        watch(pool& of, connection& what, duration limit);
         ~watch();
         watch(const watch&) = delete;
         watch& operator=(const watch&) = delete;

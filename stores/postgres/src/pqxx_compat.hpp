@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -102,6 +103,39 @@ inline std::optional<std::string_view> cell(const pqxx::result& from, std::size_
     if (field.is_null()) return std::nullopt;
     return std::string_view(field.c_str(), field.size());
 }
+
+// Calls heard(payload, backend that sent it) from inside get_notifs() of that session.
+#if HOLDFAST_PQXX(7, 10)
+class listener {
+public:
+    listener(session& on, const std::string& channel, std::function<void(std::string_view, int)> heard)
+        : on_(on), channel_(channel) {
+        on_.listen(channel_, [heard](const pqxx::notification& n) { heard(n.payload, n.backend_pid); });
+    }
+    ~listener() {
+        try {
+            on_.listen(channel_);
+        } catch (const std::exception&) { // the connection is gone, and the listening with it
+        }
+    }
+    listener(const listener&) = delete;
+    listener& operator=(const listener&) = delete;
+
+private:
+    session& on_;
+    const std::string channel_;
+};
+#else
+class listener final : pqxx::notification_receiver {
+public:
+    listener(session& on, const std::string& channel, std::function<void(std::string_view, int)> heard)
+        : pqxx::notification_receiver(on, channel), heard_(std::move(heard)) {}
+
+private:
+    void operator()(const std::string& payload, int backend) override { heard_(payload, backend); }
+    std::function<void(std::string_view, int)> heard_;
+};
+#endif
 
 struct fault {
     enum class kind : unsigned char {

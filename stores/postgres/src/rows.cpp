@@ -117,17 +117,21 @@ job_lookup read_lookup(const pqxx::result& from) {
     const auto token = cells.optional_integer();
     if (!token) return was_there ? job_absence::expired : job_absence::never_known;
     const auto claimed_at = cells.optional_integer();
-    const bool running = static_cast<job_state>(cells.integer()) == job_state::processing;
+    std::string worker = cells.bytes();
+    const auto state = static_cast<job_state>(cells.integer());
     job_view job = read_job(cells);
     job.history = read_history(history);
-    if (running)
+    // These two have the latest attempt in the job's own row.
+    const auto latest = static_cast<std::uint64_t>(*token);
+    const bool written = !job.history.empty() && job.history.back().token == latest;
+    if (state == job_state::processing || (state == job_state::succeeded && !written))
         job.history.push_back({job.generation,
                                job.attempts,
-                               static_cast<std::uint64_t>(*token),
-                               job.worker,
+                               latest,
+                               std::move(worker),
                                to_store_time(claimed_at.value_or(0)),
-                               {},
-                               "running",
+                               job.ended,
+                               state == job_state::processing ? "running" : "succeeded",
                                {}});
     return job;
 }

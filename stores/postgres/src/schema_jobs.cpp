@@ -9,11 +9,12 @@ namespace holdfast::postgres {
 std::string_view job_functions_sql() {
     return R"sql(
 -- Answers the ones that were not created, with the id of the job that stands in their way. With parents (else that
--- array is empty) the jobs are taken one after the other, for a parent may be in the same batch.
+-- array is empty) the jobs are taken one after the other, for a parent may be in the same batch. _ring: tell those who
+-- listen, for the client does not know when this is committed.
 CREATE FUNCTION {ns}.enqueue(_id uuid[], _queue text[], _type text[], _version integer[], _content_type bytea[],
     _priority integer[], _absolute boolean[], _due bigint[], _max_attempts integer[], _max_crashes integer[],
     _may_restart boolean[], _keep_for bigint[], _headers bytea[], _unique_key bytea[], _body bytea[],
-    _parent uuid[], _new_queues text[])
+    _parent uuid[], _new_queues text[], _ring boolean)
 RETURNS TABLE (wanted uuid, holder uuid) LANGUAGE plpgsql
 SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
@@ -24,6 +25,10 @@ DECLARE
 BEGIN
     IF cardinality(_new_queues) > 0 THEN
         INSERT INTO {ns}.queues (name) SELECT unnest(_new_queues) ON CONFLICT DO NOTHING;
+    END IF;
+    IF _ring THEN
+        PERFORM {ns}.ring(array_agg(n.queue)) FROM unnest(_queue, _absolute, _due) AS n(queue, absolute, due)
+        WHERE CASE WHEN n.absolute THEN n.due <= _now ELSE n.due <= 0 END;
     END IF;
     IF cardinality(_parent) = 0 THEN
         WITH made AS (
@@ -104,10 +109,15 @@ END $$;
 -- What the end of these parents does to their children, and to theirs.
 CREATE FUNCTION {ns}.parents_ended(_succeeded uuid[], _dead uuid[], _now bigint) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+DECLARE
+    _queues text[];
 BEGIN
     IF cardinality(_succeeded) > 0 THEN
-        UPDATE {ns}.jobs SET waits = false, state = CASE WHEN due <= _now THEN 1 ELSE state END
-        WHERE parent = ANY (_succeeded) AND parent IS NOT NULL AND waits AND state < 4;
+        WITH freed AS (
+            UPDATE {ns}.jobs SET waits = false, state = CASE WHEN due <= _now THEN 1 ELSE state END
+            WHERE parent = ANY (_succeeded) AND parent IS NOT NULL AND waits AND state < 4 RETURNING queue, due)
+        SELECT array_agg(queue) FILTER (WHERE due <= _now) INTO _queues FROM freed;
+        IF cardinality(_queues) > 0 THEN PERFORM {ns}.ring(_queues); END IF;
     END IF;
     WHILE cardinality(_dead) > 0 LOOP
         WITH gone AS (
@@ -172,14 +182,17 @@ DECLARE
     _dead_parents uuid[];
     _more uuid[];
     _with_history uuid[];
-    _deleting boolean := _keep = 0;
+    _woken text[];
+    -- The others are likely to be like the first.
+    _deleting boolean := _how[1] = 0
+        AND coalesce((SELECT coalesce(f.keep_for, _keep) = 0 FROM {ns}.jobs f WHERE f.id = _id[1]), _keep = 0);
 BEGIN
     FOR _pass IN 1..2 LOOP
         IF _deleting THEN
             WITH gone AS (
                 DELETE FROM {ns}.jobs j
                 USING unnest(_id, _token, _how) WITH ORDINALITY AS r(id, token, how, place)
-                WHERE j.id = r.id AND j.token = r.token AND j.state = 2 AND r.how = 0
+                WHERE j.id = r.id AND j.token = r.token AND j.state + 0 = 2 AND r.how = 0
                     AND coalesce(j.keep_for, _keep) = 0
                 RETURNING r.place, j.id, j.token, j.has_children)
             SELECT array_agg(g.place::integer), array_agg(g.id) FILTER (WHERE g.has_children),
@@ -208,10 +221,10 @@ BEGIN
                     output = coalesce(r.output, j.output)
                 FROM unnest(_id, _token, _how, _absolute, _when, _error_type, _error_message, _output)
                     WITH ORDINALITY AS r(id, token, how, absolute, at, error_type, error_message, output, place)
-                WHERE j.id = r.id AND j.token = r.token AND j.state = 2
+                WHERE j.id = r.id AND j.token = r.token AND j.state + 0 = 2
                     AND NOT (r.how = 0 AND coalesce(j.keep_for, _keep) = 0)
                 RETURNING r.place, r.how, r.error_type, r.error_message, j.id, j.token, j.state, j.generation,
-                    j.attempts, j.claimed_at, j.worker, j.has_children),
+                    j.attempts, j.claimed_at, j.worker, j.has_children, j.queue, j.due),
             written AS (
                 INSERT INTO {ns}.attempts (job, token, started, ended, generation, number, outcome, worker, error_type,
                     error_message)
@@ -219,12 +232,13 @@ BEGIN
                     CASE WHEN c.how IN (5, 6) THEN c.attempts + 1 ELSE c.attempts END,
                     (ARRAY['succeeded', 'retry', 'dead_letter', 'failed', 'cancelled', 'released', 'snoozed',
                         'indeterminate'])[c.how + 1], c.worker, c.error_type, c.error_message
-                FROM changed c)
+                FROM changed c WHERE c.how <> 0 OR c.error_type IS NOT NULL)
             SELECT array_agg(c.place::integer),
                 array_agg(c.place::integer) FILTER (WHERE c.state <> 4), array_agg(c.state) FILTER (WHERE c.state <> 4),
                 array_agg(c.id) FILTER (WHERE c.has_children AND c.state = 4),
-                array_agg(c.id) FILTER (WHERE c.has_children AND c.state > 4)
-            INTO _kept, _other, _other_state, _more, _dead_parents FROM changed c;
+                array_agg(c.id) FILTER (WHERE c.has_children AND c.state > 4),
+                array_agg(c.queue) FILTER (WHERE c.state < 4 AND c.due <= _now)
+            INTO _kept, _other, _other_state, _more, _dead_parents, _woken FROM changed c;
             _parents := _parents || _more;
         END IF;
         EXIT WHEN coalesce(cardinality(_done), 0) + coalesce(cardinality(_kept), 0) = cardinality(_id);
@@ -234,6 +248,7 @@ BEGIN
     IF cardinality(_parents) > 0 OR cardinality(_dead_parents) > 0 THEN
         PERFORM {ns}.parents_ended(_parents, _dead_parents, _now);
     END IF;
+    IF cardinality(_woken) > 0 THEN PERFORM {ns}.ring(_woken); END IF;
     IF cardinality(_other) > 0 THEN
         RETURN QUERY SELECT o.place, 0::smallint, o.state FROM unnest(_other, _other_state) AS o(place, state);
     END IF;
@@ -263,7 +278,7 @@ BEGIN
     WITH changed AS (
         UPDATE {ns}.jobs j SET leased_until = _now + _lease
         FROM unnest(_id, _token) WITH ORDINALITY AS r(id, token, place)
-        WHERE j.id = r.id AND j.token = r.token AND j.state = 2 RETURNING r.place::integer, j.cancel_requested)
+        WHERE j.id = r.id AND j.token = r.token AND j.state + 0 = 2 RETURNING r.place::integer, j.cancel_requested)
     SELECT array_agg(c.place), array_agg(c.place) FILTER (WHERE c.cancel_requested) INTO _done, _cancelled FROM changed c;
     RETURN QUERY SELECT c, 0::smallint, true FROM unnest(_cancelled) c;
     IF coalesce(cardinality(_done), 0) = cardinality(_id) THEN RETURN; END IF;
@@ -282,7 +297,7 @@ BEGIN
         UPDATE {ns}.jobs j SET started = j.started OR r.percent IS NULL, percent = coalesce(r.percent, j.percent),
             note = coalesce(r.note, j.note)
         FROM unnest(_id, _token, _percent, _note) WITH ORDINALITY AS r(id, token, percent, note, place)
-        WHERE j.id = r.id AND j.token = r.token AND j.state = 2 RETURNING r.place::integer)
+        WHERE j.id = r.id AND j.token = r.token AND j.state + 0 = 2 RETURNING r.place::integer)
     SELECT array_agg(c.place) INTO _done FROM changed c;
     IF coalesce(cardinality(_done), 0) = cardinality(_id) THEN RETURN; END IF;
     RETURN QUERY SELECT m.place, m.answer FROM {ns}.missing(_id, coalesce(_done, '{}')) m;

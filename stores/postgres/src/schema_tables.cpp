@@ -17,6 +17,10 @@ std::string in_namespace(std::string_view sql, std::string_view name) {
     }
 }
 
+std::string channel_name(std::string_view name) {
+    return "holdfast_" + std::string(name); // as {ns}.ring says
+}
+
 std::int64_t advisory_number(std::string_view name, std::string_view kind, std::string_view key) {
     std::uint64_t hash = 14695981039346656037u; // FNV-1a
     const auto mix = [&](std::string_view bytes) {
@@ -34,7 +38,8 @@ std::int64_t advisory_number(std::string_view name, std::string_view kind, std::
 // happens in between (started, progress) does not, and fits on the page thanks to the fillfactor. A job is in the due
 // index while it may be claimed, in the leased index while it runs, in the ended indexes afterwards, so neither
 // finished nor future jobs are in the way of a claim. Workers and lease times are left in the row when an attempt ends
-// and mean nothing then. attempts: only ended ones, only ever added to; the running one is the job's own row.
+// and mean nothing then. attempts: only ended ones, only ever added to; the running one is the job's own row, and so is
+// the last one of a job that has succeeded, for such a job never changes again.
 std::string_view tables_sql() {
     return R"sql(
 CREATE TABLE {ns}.jobs (
@@ -153,6 +158,10 @@ CREATE INDEX inbox_age ON {ns}.inbox (until);
 
 CREATE FUNCTION {ns}.clock() RETURNS bigint LANGUAGE sql VOLATILE
     AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint $$;
+
+-- Something in these queues can be claimed once this transaction is committed.
+CREATE FUNCTION {ns}.ring(_queues text[]) RETURNS void LANGUAGE sql VOLATILE
+    AS $$ SELECT pg_notify('holdfast_' || btrim('{ns}', '"'), q) FROM (SELECT DISTINCT unnest(_queues)) AS r(q) $$;
 )sql";
 }
 

@@ -12,6 +12,7 @@ SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
     _dead uuid[];
+    _woken text[];
 BEGIN
     WITH changed AS (
         UPDATE {ns}.jobs j SET
@@ -32,7 +33,7 @@ BEGIN
             SELECT s.ctid FROM {ns}.jobs s WHERE s.state = 2 AND s.leased_until <= _now
             ORDER BY s.leased_until LIMIT _limit FOR UPDATE SKIP LOCKED))
         RETURNING j.id, j.token, j.state, j.generation, j.attempts, j.claimed_at, j.worker, j.has_children,
-            j.error_type, j.error_message),
+            j.error_type, j.error_message, j.queue),
     written AS (
         INSERT INTO {ns}.attempts (job, token, started, ended, generation, number, outcome, worker, error_type,
             error_message)
@@ -40,8 +41,10 @@ BEGIN
             CASE WHEN c.state IN (5, 6) THEN c.error_type END, CASE WHEN c.state IN (5, 6) THEN c.error_message END
         FROM changed c)
     SELECT count(*) FILTER (WHERE c.state = 1), count(*) FILTER (WHERE c.state = 5), count(*) FILTER (WHERE c.state = 7),
-        count(*) FILTER (WHERE c.state = 6), array_agg(c.id) FILTER (WHERE c.has_children AND c.state > 4)
-    INTO requeued, failed, deleted, dead_letter, _dead FROM changed c;
+        count(*) FILTER (WHERE c.state = 6), array_agg(c.id) FILTER (WHERE c.has_children AND c.state > 4),
+        array_agg(c.queue) FILTER (WHERE c.state = 1)
+    INTO requeued, failed, deleted, dead_letter, _dead, _woken FROM changed c;
+    IF cardinality(_woken) > 0 THEN PERFORM {ns}.ring(_woken); END IF;
     IF cardinality(_dead) > 0 THEN PERFORM {ns}.parents_ended(NULL, _dead, _now); END IF;
     RETURN NEXT;
     PERFORM {ns}.sweep(_keep, _keep_notes, _now);
@@ -148,6 +151,9 @@ BEGIN
         END;
     END LOOP;
     _count := cardinality(_again);
+    IF _count > 0 THEN
+        PERFORM {ns}.ring(array_agg(j.queue)) FROM {ns}.jobs j WHERE j.id = ANY (_again);
+    END IF;
     WHILE cardinality(_again) > 0 LOOP
         SELECT array_agg(c.id) INTO _id FROM {ns}.jobs c
         WHERE c.parent = ANY (_again) AND c.parent IS NOT NULL AND c.cancelled_by_parent AND c.state = 7;

@@ -31,16 +31,17 @@ statements::statements(std::string_view name) : namespace_(name) {
     set(query::enqueue, "enqueue",
         "SELECT wanted, holder FROM {ns}.enqueue($1::uuid[], $2::text[], $3::text[], $4::int4[], $5::bytea[], "
         "$6::int4[], $7::bool[], $8::int8[], $9::int4[], $10::int4[], $11::bool[], $12::int8[], $13::bytea[], "
-        "$14::bytea[], $15::bytea[], $16::uuid[], $17::text[])");
+        "$14::bytea[], $15::bytea[], $16::uuid[], $17::text[], $18::bool)");
     set(query::find_jobs, "find_jobs", "SELECT j.id FROM {ns}.jobs j WHERE j.id = ANY ($1::uuid[])");
     set(query::claim, "claim", "SELECT * FROM {ns}.claim($1::text[], $2::int4, $3::int8, $4::bytea)");
     set(query::settle, "settle",
         "SELECT place, answer, state FROM {ns}.settle($1::uuid[], $2::int8[], $3::int2[], $4::bool[], $5::int8[], "
         "$6::bytea[], $7::bytea[], $8::bytea[], $9::int8)");
     set(query::settled_already, "settled_already",
-        "SELECT r.place, a.outcome, j.state, j.token FROM unnest($1::uuid[], $2::int8[]) WITH ORDINALITY "
-        "AS r(id, token, place) JOIN {ns}.attempts a ON a.job = r.id AND a.token = r.token "
-        "JOIN {ns}.jobs j ON j.id = r.id");
+        "SELECT r.place, coalesce(a.outcome, 'succeeded'), j.state FROM unnest($1::uuid[], $2::int8[]) "
+        "WITH ORDINALITY AS r(id, token, place) JOIN {ns}.jobs j ON j.id = r.id "
+        "LEFT JOIN {ns}.attempts a ON a.job = r.id AND a.token = r.token "
+        "WHERE a.job IS NOT NULL OR j.token = r.token AND j.state = 4");
     set(query::heartbeat, "heartbeat",
         "SELECT place, answer, cancel FROM {ns}.heartbeat($1::uuid[], $2::int8[], $3::int8)");
     set(query::progress, "progress",
@@ -50,15 +51,19 @@ statements::statements(std::string_view name) : namespace_(name) {
     set(query::cancel, "cancel", "SELECT place, answer FROM {ns}.cancel($1::uuid[])");
     set(query::requeue, "requeue", "SELECT {ns}.requeue($1::uuid[])");
     set(query::purge, "purge", "SELECT {ns}.purge($1::int2, $2::int8, $3::int4)");
+    set(query::discard, "discard",
+        "SELECT {ns}.forget(ARRAY(SELECT j.id FROM {ns}.jobs j WHERE j.id = ANY ($1::uuid[]) AND j.state >= 4 "
+        "ORDER BY j.id FOR UPDATE), {ns}.clock())");
     set(query::pause, "pause",
-        "INSERT INTO {ns}.queues (name, paused) VALUES ($1::text, $2::bool) "
-        "ON CONFLICT (name) DO UPDATE SET paused = excluded.paused");
+        "WITH changed AS (INSERT INTO {ns}.queues (name, paused) VALUES ($1::text, $2::bool) "
+        "ON CONFLICT (name) DO UPDATE SET paused = excluded.paused RETURNING paused) "
+        "SELECT {ns}.ring(ARRAY[$1]) FROM changed WHERE NOT paused");
     set(query::queues, "queues", "SELECT name, paused FROM {ns}.queues ORDER BY name");
     set(query::get, "get",
         "SELECT f.id IS NOT NULL, (SELECT string_agg(concat_ws(',', a.generation, a.number, a.token, a.started, "
         "a.ended, a.outcome, encode(a.worker, 'hex') || '.', encode(coalesce(a.error_type, ''), 'hex') || '.', "
         "encode(coalesce(a.error_message, ''), 'hex') || '.'), ';' ORDER BY a.token) FROM {ns}.attempts a "
-        "WHERE a.job = $1::uuid), j.token, j.claimed_at, j.state, " +
+        "WHERE a.job = $1::uuid), j.token, j.claimed_at, j.worker, j.state, " +
             std::string(job_columns) +
             " FROM (SELECT {ns}.clock() AS now OFFSET 0) c LEFT JOIN {ns}.jobs j ON j.id = $1 "
             "LEFT JOIN {ns}.forgotten_jobs f ON f.id = $1");

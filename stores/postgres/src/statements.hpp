@@ -25,6 +25,7 @@ enum class query : std::size_t {
     cancel,
     requeue,
     purge,
+    discard,
     pause,
     queues,
     get,

@@ -11,6 +11,8 @@
 #include <holdfast/lease.hpp>
 #include <holdfast/payload.hpp>
 
+#include "record.hpp"
+
 namespace holdfast::redis {
 
 // Scripts count microseconds in doubles: exact below 2^53, some 285 years.
@@ -21,12 +23,29 @@ constexpr std::int64_t microseconds(duration d) noexcept {
     return std::min(most_microseconds, d.count() / 1000 + (d.count() % 1000 > 0 ? 1 : 0));
 }
 
-// Lengths in front, so that anything may be inside.
+// Of what `when` stands for: a delay, or a time since 1970.
+constexpr std::int64_t microseconds(const due& when) noexcept {
+    if (when.how != due::kind::at) return microseconds(when.delay);
+    return std::clamp<std::int64_t>(when.time.time_since_epoch().count(), 0, most_microseconds);
+}
+
 inline std::string encode(const headers& extra) {
     std::string text;
-    for (const auto& [name, value] : extra)
-        for (const std::string* each : {&name, &value})
-            text.append(std::to_string(each->size())).append(":").append(*each);
+    for (const auto& [name, value] : extra) {
+        append_text(text, name);
+        append_text(text, value);
+    }
+    return text;
+}
+
+inline std::string encode(const payload& what, const headers& extra) {
+    std::string text;
+    text.reserve(what.body.size() + what.type.size() + what.content_type.size() + 32);
+    append_text(text, what.type);
+    append_text(text, std::to_string(what.version));
+    append_text(text, what.content_type);
+    append_text(text, what.body);
+    append_text(text, encode(extra));
     return text;
 }
 
@@ -44,12 +63,6 @@ public:
     }
     arguments& add(duration d) { return add(microseconds(d)); }
     arguments& add(const identifier& id) { return add(to_text(id)); }
-    arguments& add(const due& when) {
-        add(static_cast<int>(when.how));
-        if (when.how == due::kind::at)
-            return add(std::clamp<std::int64_t>(when.time.time_since_epoch().count(), 0, most_microseconds));
-        return add(when.delay);
-    }
     template <class Of>
     arguments& add(const lease<Of>* held) {
         // A lease that is missing is of nothing.

@@ -3,26 +3,45 @@
 
 #include "core.hpp"
 #include "decode.hpp"
+#include "unit.hpp"
 
 namespace holdfast::redis {
 
 // decode(reply&) -> T; it may throw failed.
 template <class T, class Decode>
-task<result<T>> call(core& of, script which, arguments with, access a, Decode decode) {
-    auto answer = co_await of.run(which, std::move(with), a);
-    if (!answer) co_return std::unexpected(std::move(answer.error()));
+result<T> decoded(result<reply> answer, Decode decode) {
+    if (!answer) return std::unexpected(std::move(answer.error()));
     try {
         if constexpr (std::is_void_v<T>) {
             decode(*answer);
-            co_return result<void>();
+            return {};
         } else {
-            co_return decode(*answer);
+            return decode(*answer);
         }
     } catch (const failed& e) {
-        co_return std::unexpected(e.what_failed());
+        return std::unexpected(e.what_failed());
     } catch (const std::exception& e) {
-        co_return fail(errc::internal, "redis: " + std::string(e.what()));
+        return fail(errc::internal, "redis: " + std::string(e.what()));
     }
+}
+
+template <class T, class Decode>
+task<result<T>> call(core& of, script which, arguments with, access a, Decode decode) {
+    auto running = of.run(which, std::move(with), a);
+    co_return decoded<T>(co_await std::move(running), decode);
+}
+
+// A write that may be part of a unit of work, where it has a name.
+template <class T, class Decode>
+task<result<T>> call_in(core& of, unit_of_work* in, std::string name, script which, arguments with, Decode decode) {
+    if (in == nullptr) {
+        auto running = of.run(which, std::move(with), access::write);
+        co_return decoded<T>(co_await std::move(running), decode);
+    }
+    const auto unit = redis_unit::from(in, of);
+    if (!unit) co_return std::unexpected(unit.error());
+    auto adding = (*unit)->add(std::move(name), std::move(with));
+    co_return decoded<T>(co_await std::move(adding), decode);
 }
 
 inline int to_count(reply& from) {

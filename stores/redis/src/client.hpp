@@ -1,8 +1,10 @@
-// The seam to the client library: one connection, commands in, replies out. Nothing else here knows hiredis.
+// The seam to the client library: one connection, commands in, replies out. client_hiredis.cpp or client_redispp.cpp
+// is behind it; nothing else here knows a client library.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,7 +42,32 @@ public:
     virtual bool usable() noexcept = 0;
 };
 
-// Logs in and chooses the database. errc::unavailable, or errc::configuration when the server refuses the login.
+// A connection that listens to one channel. One thread at a time, but for interrupt().
+class subscription {
+public:
+    struct heard {
+        bool alive = false;                   // the server said something
+        std::optional<std::string> message{}; // published on the channel
+    };
+    virtual ~subscription() = default;
+
+    // Waits for something, at most so long. After an error the connection is of no more use.
+    virtual result<heard> next(duration at_most) = 0;
+    // Asks the server to say something.
+    virtual result<void> probe() = 0;
+    // Ends the wait that is under way, or the next one, soon.
+    virtual void interrupt() noexcept = 0;
+};
+
+// For people: which library this was built with.
+std::string_view client_name() noexcept;
+bool client_has_tls() noexcept;
+
+// Log in and choose the database. errc::unavailable, or errc::configuration when the server refuses the login.
 result<std::unique_ptr<client>> connect(const address& where, duration timeout);
+result<std::unique_ptr<subscription>> subscribe(const address& where, std::string channel, duration timeout);
+
+// Pure: what a refused login means.
+error greeting_error(const address& where, std::string_view refusal);
 
 } // namespace holdfast::redis

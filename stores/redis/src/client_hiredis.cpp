@@ -1,80 +1,24 @@
-#include "client.hpp"
-
-#include <csignal>
-#include <ctime>
+#include <array>
+#include <utility>
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/time.h>
+#include <unistd.h>
 
-#include <hiredis/hiredis.h>
+#include "hiredis_parts.hpp"
 
 namespace holdfast::redis {
 
 namespace {
 
-// The library writes to sockets without MSG_NOSIGNAL: keeps its SIGPIPE from the process.
-class without_sigpipe {
-public:
-    without_sigpipe() noexcept {
-        sigemptyset(&pipe_);
-        sigaddset(&pipe_, SIGPIPE);
-        sigset_t pending;
-        sigpending(&pending);
-        was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-        pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-    }
-    ~without_sigpipe() {
-        const timespec at_once{};
-        if (!was_pending_)
-            while (sigtimedwait(&pipe_, nullptr, &at_once) > 0) {
-            }
-        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
-    without_sigpipe(const without_sigpipe&) = delete;
-    without_sigpipe& operator=(const without_sigpipe&) = delete;
-
-private:
-    sigset_t pipe_;
-    sigset_t before_;
-    bool was_pending_ = false;
-};
-
 struct free_context {
     void operator()(redisContext* c) const noexcept { redisFree(c); }
 };
+using context_pointer = std::unique_ptr<redisContext, free_context>;
 struct free_reply {
     void operator()(void* r) const noexcept { freeReplyObject(r); }
 };
-
-reply taken(const redisReply& from) {
-    reply r;
-    const auto bytes = [&] { return std::string(from.str, from.len); };
-    switch (from.type) {
-    case REDIS_REPLY_INTEGER:
-        r.what = reply::kind::integer;
-        r.number = from.integer;
-        break;
-    case REDIS_REPLY_STRING:
-        r.what = reply::kind::text;
-        r.text = bytes();
-        break;
-    case REDIS_REPLY_STATUS:
-        r.what = reply::kind::status;
-        r.text = bytes();
-        break;
-    case REDIS_REPLY_ERROR:
-        r.what = reply::kind::error;
-        r.text = bytes();
-        break;
-    case REDIS_REPLY_ARRAY:
-        r.what = reply::kind::list;
-        r.items.reserve(from.elements);
-        for (std::size_t i = 0; i < from.elements; ++i) r.items.push_back(taken(*from.element[i]));
-        break;
-    default: break;
-    }
-    return r;
-}
 
 timeval to_timeval(duration d) {
     const auto us = std::chrono::duration_cast<std::chrono::microseconds>(d).count();
@@ -83,7 +27,7 @@ timeval to_timeval(duration d) {
 
 class hiredis_client final : public client {
 public:
-    hiredis_client(std::unique_ptr<redisContext, free_context> context, std::string place)
+    hiredis_client(context_pointer context, std::string place)
         : context_(std::move(context)), place_(std::move(place)) {}
 
     result<reply> call(const command& what) override {
@@ -119,6 +63,8 @@ public:
         return ::poll(&one, 1, 0) == 0;
     }
 
+    context_pointer release() noexcept { return std::move(context_); }
+
 private:
     bool append(const command& what) {
         std::vector<const char*> texts;
@@ -136,27 +82,75 @@ private:
         return false;
     }
 
-    std::unique_ptr<redisContext, free_context> context_;
+    context_pointer context_;
     std::string place_;
     bool broken_ = false;
+};
+
+class hiredis_subscription final : public subscription {
+public:
+    hiredis_subscription(context_pointer context, std::string channel, std::string place)
+        : context_(std::move(context)), channel_(std::move(channel)), place_(std::move(place)),
+          bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    ~hiredis_subscription() override { ::close(bell_); }
+
+    result<heard> next(duration at_most) override {
+        auto found = buffered();
+        if (!found || found->alive) return found;
+        std::array<pollfd, 2> both{{{context_->fd, POLLIN, 0}, {bell_, POLLIN, 0}}};
+        const auto wait = std::chrono::ceil<std::chrono::milliseconds>(at_most).count();
+        ::poll(both.data(), both.size(), static_cast<int>(wait));
+        std::uint64_t rung = 0;
+        if (both[1].revents != 0) static_cast<void>(!::read(bell_, &rung, sizeof rung));
+        if (both[0].revents == 0) return heard{};
+        if (redisBufferRead(context_.get()) != REDIS_OK) return lost();
+        return buffered();
+    }
+
+    result<void> probe() override {
+        const without_sigpipe quiet;
+        if (redisAppendCommand(context_.get(), "SUBSCRIBE %b", channel_.data(), channel_.size()) != REDIS_OK)
+            return lost();
+        for (int done = 0; done == 0;)
+            if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return lost();
+        return {};
+    }
+
+    void interrupt() noexcept override {
+        const std::uint64_t one = 1;
+        static_cast<void>(!::write(bell_, &one, sizeof one));
+    }
+
+private:
+    std::unexpected<error> lost() const {
+        return fail(errc::unavailable, place_ + ": the subscription was lost: " + std::string(context_->errstr));
+    }
+    result<heard> buffered() {
+        void* raw = nullptr;
+        if (redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK) return lost();
+        if (raw == nullptr) return heard{};
+        const std::unique_ptr<void, free_reply> owned(raw);
+        return heard_in(*static_cast<redisReply*>(raw), place_);
+    }
+
+    context_pointer context_;
+    std::string channel_;
+    std::string place_;
+    int bell_;
 };
 
 // Nothing of an application was sent yet: whatever goes wrong here is errc::unavailable.
 result<void> greet(client& to, const address& where, const command& words) {
     const auto answer = to.call(words);
     if (!answer) return fail(errc::unavailable, answer.error().message);
-    if (!answer->is_error()) return {};
-    const bool refused = answer->text.starts_with("LOADING") || answer->text.starts_with("MASTERDOWN") ||
-                         answer->text.find("max number of clients") != std::string::npos;
-    return fail(refused ? errc::unavailable : errc::configuration, where.place() + ": " + answer->text);
+    if (answer->is_error()) return std::unexpected(greeting_error(where, answer->text));
+    return {};
 }
 
-} // namespace
-
-result<std::unique_ptr<client>> connect(const address& where, duration timeout) {
+result<std::unique_ptr<hiredis_client>> open(const address& where, duration timeout) {
     const without_sigpipe quiet;
     const timeval limit = to_timeval(timeout);
-    std::unique_ptr<redisContext, free_context> context(redisConnectWithTimeout(where.host.c_str(), where.port, limit));
+    context_pointer context(redisConnectWithTimeout(where.host.c_str(), where.port, limit));
     if (context == nullptr) return fail(errc::unavailable, where.place() + ": out of memory");
     if (context->err != 0)
         return fail(errc::unavailable, where.place() + ": cannot connect: " + std::string(context->errstr));
@@ -172,6 +166,29 @@ result<std::unique_ptr<client>> connect(const address& where, duration timeout) 
     if (where.database != 0)
         if (auto ok = greet(*made, where, {"SELECT", std::to_string(where.database)}); !ok)
             return std::unexpected(ok.error());
+    return made;
+}
+
+} // namespace
+
+std::string_view client_name() noexcept {
+    return "hiredis";
+}
+bool client_has_tls() noexcept {
+    return false;
+}
+
+result<std::unique_ptr<client>> connect(const address& where, duration timeout) {
+    auto opened = open(where, timeout);
+    if (!opened) return std::unexpected(opened.error());
+    return std::move(*opened);
+}
+
+result<std::unique_ptr<subscription>> subscribe(const address& where, std::string channel, duration timeout) {
+    auto opened = open(where, timeout);
+    if (!opened) return std::unexpected(opened.error());
+    auto made = std::make_unique<hiredis_subscription>((*opened)->release(), std::move(channel), where.place());
+    if (auto asked = made->probe(); !asked) return std::unexpected(asked.error());
     return made;
 }
 

@@ -1,6 +1,5 @@
 #include "core.hpp"
 
-#include <charconv>
 #include <optional>
 #include <random>
 
@@ -10,30 +9,6 @@ namespace holdfast::redis {
 
 namespace {
 
-struct node {
-    std::string host;
-    std::uint16_t port;
-};
-
-// "MOVED 3999 127.0.0.1:6381"
-std::optional<node> moved_to(const reply& r) {
-    if (!r.is_error() || !r.text.starts_with("MOVED ")) return std::nullopt;
-    const auto space = r.text.rfind(' ');
-    const auto colon = r.text.rfind(':');
-    if (colon == std::string::npos || colon < space) return std::nullopt;
-    std::uint16_t port = 0;
-    const char* const end = r.text.data() + r.text.size();
-    if (std::from_chars(r.text.data() + colon + 1, end, port).ec != std::errc{}) return std::nullopt;
-    return node{r.text.substr(space + 1, colon - space - 1), port};
-}
-
-std::string random_marker() {
-    std::random_device device;
-    std::string text;
-    for (int i = 0; i < 24; ++i) text += "abcdefghijklmnopqrstuvwxyz234567"[device() % 32];
-    return text;
-}
-
 // CONFIG GET of one; nothing when the server does not say.
 std::optional<std::string> config_value(const result<reply>& answer) {
     if (!answer || answer->what != reply::kind::list || answer->items.size() < 2) return std::nullopt;
@@ -42,19 +17,37 @@ std::optional<std::string> config_value(const result<reply>& answer) {
 
 } // namespace
 
+std::string random_marker() {
+    std::random_device device;
+    std::string text;
+    for (int i = 0; i < 24; ++i) text += "abcdefghijklmnopqrstuvwxyz234567"[device() % 32];
+    return text;
+}
+
+error greeting_error(const address& where, std::string_view refusal) {
+    const bool later = refusal.starts_with("LOADING") || refusal.starts_with("MASTERDOWN") ||
+                       refusal.find("max number of clients") != std::string_view::npos;
+    return {later ? errc::unavailable : errc::configuration, where.place() + ": " + std::string(refusal), {}};
+}
+
 error to_error(std::string_view refusal, const address& where) {
     const auto says = [&](std::string_view what) { return refusal.find(what) != std::string_view::npos; };
     if (says("HFERASED"))
         return {errc::configuration,
                 where.place() + ": the data of this store were erased, or replaced by others; prepare() starts anew",
                 {}};
+    if (says("HFOLD")) return {errc::configuration, where.place() + ": it is older than Redis 6.2; update it", {}};
     if (const auto newer = refusal.find("HFNEWER "); newer != std::string_view::npos)
         return {errc::configuration,
                 where.place() + ": its schema has version " + std::string(refusal.substr(newer + 8)) +
                     ", this plugin knows " + std::to_string(schema_version),
                 {}};
-    for (const std::string_view later : {"LOADING", "BUSY", "MASTERDOWN", "READONLY", "TRYAGAIN", "CLUSTERDOWN",
-                                         "MOVED", "ASK", "MISCONF", "OOM", "NOREPLICAS"})
+    for (const std::string_view moving : {"TRYAGAIN", "ASK"})
+        if (refusal.starts_with(moving))
+            return {
+                errc::unavailable, where.place() + ": the cluster is moving this store's slot; try again later", {}};
+    for (const std::string_view later :
+         {"LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "MOVED", "MISCONF", "OOM", "NOREPLICAS"})
         if (refusal.starts_with(later)) return {errc::unavailable, where.place() + ": " + std::string(refusal), {}};
     if (says("max number of clients")) return {errc::unavailable, where.place() + ": " + std::string(refusal), {}};
     for (const std::string_view login : {"NOAUTH", "WRONGPASS", "NOPERM"})
@@ -62,26 +55,16 @@ error to_error(std::string_view refusal, const address& where) {
     return {errc::internal, where.place() + ": " + std::string(refusal), {}};
 }
 
-result<reply> core::command_now(const command& what) {
-    result<reply> answer;
-    for (int i = 0; i < 4; ++i) {
-        answer = connections.with<reply>([&](client& c) { return c.call(what); });
-        if (!answer) return answer;
-        const auto elsewhere = moved_to(*answer);
-        if (!elsewhere) return answer;
-        connections.move_to(elsewhere->host, elsewhere->port);
-    }
-    return answer;
-}
-
 result<reply> core::run_now(script which, arguments& with, access a) {
     const auto at = static_cast<std::size_t>(which);
-    command what = {"EVALSHA", {}, "1", key("meta"), {}};
+    // The second key is never there: while a cluster moves our slot it refuses such a command as a whole. A script that
+    // found some keys gone to the other node could do half of its work.
+    command what = {"EVALSHA", {}, "2", key("meta"), key("none"), {}};
     {
         const std::lock_guard lock(mutex_);
         if (marker_.empty()) return fail(errc::invalid_argument, "redis: call prepare() before anything else");
         what[1] = hashes_[at];
-        what[4] = marker_;
+        what[5] = marker_;
     }
     what.reserve(what.size() + with.values.size());
     for (std::string& each : with.values) what.push_back(std::move(each));
@@ -99,7 +82,7 @@ result<reply> core::run_now(script which, arguments& with, access a) {
         what[1] = script_text(which);
         answer = send();
     }
-    if (answer && answer->is_error()) return std::unexpected(to_error(answer->text, connections.where()));
+    if (answer && answer->is_error()) return std::unexpected(to_error(answer->text, places_.last()));
     return answer;
 }
 
@@ -130,12 +113,12 @@ result<void> core::load_scripts() {
     std::vector<command> loads;
     for (std::size_t i = 0; i < script_count; ++i)
         loads.push_back({"SCRIPT", "LOAD", script_text(static_cast<script>(i))});
-    auto answers = connections.with<std::vector<reply>>([&](client& c) { return c.pipeline(loads); });
+    auto answers = connections_.pipeline(loads);
     if (!answers) return fail(errc::unavailable, answers.error().message);
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < script_count; ++i) {
         const reply& each = answers->at(i);
-        if (each.is_error()) return std::unexpected(to_error(each.text, connections.where()));
+        if (each.is_error()) return std::unexpected(to_error(each.text, places_.last()));
         hashes_[i] = each.text;
     }
     return {};
@@ -150,7 +133,7 @@ result<void> core::check_memory(persistence& into) {
     const auto limit = config_value(first);
     const auto policy = get("maxmemory-policy");
     if (limit && policy && *limit != "0" && *policy != "noeviction")
-        return fail(errc::configuration, connections.where().place() + ": maxmemory is set and maxmemory-policy is " +
+        return fail(errc::configuration, places_.last().place() + ": maxmemory is set and maxmemory-policy is " +
                                              *policy + ", which loses jobs; set it to noeviction");
     const auto append = get("appendonly");
     const auto fsync = get("appendfsync");
@@ -161,10 +144,10 @@ result<void> core::check_memory(persistence& into) {
 result<void> core::prepare_now() {
     persistence found;
     if (auto ok = check_memory(found); !ok) return ok;
-    const auto answer = command_now(
-        {"EVAL", script_text(script::prepare), "1", key("meta"), std::to_string(schema_version), random_marker()});
+    const auto answer = command_now({"EVAL", script_text(script::prepare), "2", key("meta"), key("none"),
+                                     std::to_string(schema_version), random_marker()});
     if (!answer) return std::unexpected(answer.error());
-    if (answer->is_error()) return std::unexpected(to_error(answer->text, connections.where()));
+    if (answer->is_error()) return std::unexpected(to_error(answer->text, places_.last()));
     if (auto ok = load_scripts(); !ok) return ok; // after the first command: on the node that has our slot
     const std::lock_guard lock(mutex_);
     marker_ = answer->text;
@@ -182,7 +165,7 @@ result<void> core::destroy_now() {
     std::string cursor = "0";
     do {
         if (!answer) return std::unexpected(answer.error());
-        if (answer->is_error()) return std::unexpected(to_error(answer->text, connections.where()));
+        if (answer->is_error()) return std::unexpected(to_error(answer->text, places_.last()));
         answer = command_now({"SCAN", cursor, "MATCH", key("*"), "COUNT", "1000"});
         if (!answer || answer->is_error() || answer->items.size() != 2) continue;
         cursor = answer->items[0].text;
@@ -197,9 +180,14 @@ result<store_time> core::time_now() {
     auto answer = command_now({"TIME"});
     if (!answer && answer.error().code == errc::unknown_outcome) answer = command_now({"TIME"});
     if (!answer) return fail(errc::unavailable, answer.error().message);
-    if (answer->items.size() != 2) return std::unexpected(to_error(answer->text, connections.where()));
+    if (answer->items.size() != 2) return std::unexpected(to_error(answer->text, places_.last()));
     return store_time(std::chrono::seconds(std::stoll(answer->items[0].text)) +
                       std::chrono::microseconds(std::stoll(answer->items[1].text)));
+}
+
+bool core::prepared() const {
+    const std::lock_guard lock(mutex_);
+    return !marker_.empty();
 }
 
 persistence core::keeps() const {

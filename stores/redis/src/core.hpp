@@ -10,6 +10,7 @@
 #include <holdfast/store.hpp>
 
 #include "arguments.hpp"
+#include "hint_listener.hpp"
 #include "pool.hpp"
 #include "scripts.hpp"
 
@@ -30,7 +31,9 @@ struct persistence {
 // Any thread.
 class core {
 public:
-    core(options settings, runtime& runs_on) : how(std::move(settings)), on(runs_on), connections(how) {}
+    core(options settings, runtime& runs_on)
+        : how(std::move(settings)), on(runs_on), places_(how), connections_(how, places_),
+          hints(how, places_, key("hints")) {}
 
     // The script's answer; never an error reply.
     task<result<reply>> run(script which, arguments with, access a);
@@ -45,31 +48,31 @@ public:
     task<result<T>> blocking(result<T> (core::*function)());
 
     persistence keeps() const;
+    bool prepared() const;
 
     const options how;
     runtime& on;
 
 private:
     std::string key(std::string_view name) const { return "{" + how.name + "}:" + std::string(name); }
-    // One command, on whichever node of a cluster has our slot.
-    result<reply> command_now(const command& what);
+    result<reply> command_now(const command& what) { return connections_.call(what); }
     result<void> check_memory(persistence& into);
     result<void> load_scripts();
 
-    pool connections;
+    locator places_;
+    pool connections_;
     mutable std::mutex mutex_;
     std::string marker_; // names the data that prepare() found; empty before
     std::array<std::string, script_count> hashes_;
     persistence keeps_;
+
+public:
+    hint_listener hints; // the first to go
 };
+
+std::string random_marker();
 
 // Pure: what an error reply of the server means. Nothing was written.
 error to_error(std::string_view refusal, const address& where);
-
-// Units of work are not offered: whatever was passed is another store's.
-inline result<void> check_unit(const unit_of_work* in) {
-    if (in == nullptr) return {};
-    return fail(errc::invalid_argument, "redis: this unit of work is of another store; this one has none");
-}
 
 } // namespace holdfast::redis

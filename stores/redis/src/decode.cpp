@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "record.hpp"
+
 namespace holdfast::redis {
 
 namespace {
@@ -18,9 +20,6 @@ std::int64_t to_number(std::string_view text) {
 }
 int to_int(std::string_view text) {
     return static_cast<int>(to_number(text));
-}
-store_time to_time(std::string_view text) {
-    return store_time(std::chrono::microseconds(to_number(text)));
 }
 identifier to_id(std::string_view text) {
     const auto id = parse_identifier(text);
@@ -53,80 +52,87 @@ payload reader::what() {
     return p;
 }
 
-headers decode_headers(std::string_view text) {
-    const auto take = [&] {
-        const auto colon = text.find(':');
-        if (colon == std::string_view::npos) surprised();
-        const auto size = static_cast<std::size_t>(to_number(text.substr(0, colon)));
-        if (size > text.size() - colon - 1) surprised();
-        std::string value(text.substr(colon + 1, size));
-        text.remove_prefix(colon + 1 + size);
-        return value;
-    };
+namespace {
+
+headers to_headers(std::vector<std::string> texts) {
     headers all;
-    while (!text.empty()) {
-        std::string name = take();
-        all[std::move(name)] = take();
-    }
+    if (texts.size() % 2 != 0) surprised();
+    for (std::size_t i = 0; i < texts.size(); i += 2) all[std::move(texts[i])] = std::move(texts[i + 1]);
     return all;
 }
+// As encode(payload, headers) wrote it.
+void take_what(std::string_view packed, payload& what, headers& extra) {
+    auto texts = split_texts(packed);
+    if (texts.size() != 5) surprised();
+    what.type = std::move(texts[0]);
+    what.version = to_int(texts[1]);
+    what.content_type = std::move(texts[2]);
+    what.body = std::move(texts[3]);
+    extra = to_headers(split_texts(texts[4]));
+}
+store_time at(double microseconds) {
+    return store_time(std::chrono::microseconds(static_cast<std::int64_t>(microseconds)));
+}
 
-claimed_job decode_claimed(reply& from) {
-    reader r(from);
-    std::string subject = r.text();
+} // namespace
+
+claimed_job decode_claimed(reader& from) {
+    std::string subject = from.text();
     const identifier id = to_id(subject);
-    job_lease held(std::move(subject), r.token());
-    claimed_job job{.lease = std::move(held), .id = id, .what = r.what(), .queue = r.text(), .extra = {}};
-    job.priority = r.integer();
-    job.attempt = r.integer();
-    job.max_attempts = r.integer();
-    job.crash_count = r.integer();
-    job.generation = r.integer();
-    job.may_restart = r.flag();
-    job.cancel_requested = r.flag();
-    job.extra = decode_headers(r.text());
+    record r = unpack_record(from.text());
+    job_lease held(std::move(subject), static_cast<std::uint64_t>(r.token));
+    claimed_job job{.lease = std::move(held), .id = id, .what = {}, .queue = std::move(r.queue), .extra = {}};
+    take_what(from.text(), job.what, job.extra);
+    job.priority = r.priority;
+    job.attempt = r.attempts;
+    job.max_attempts = r.max_attempts;
+    job.crash_count = r.crash_count;
+    job.generation = r.generation;
+    job.may_restart = r.has(record::may_restart);
+    job.cancel_requested = r.has(record::cancel_requested);
     return job;
 }
 
-job_view decode_job(int state, reply& fields) {
+job_view decode_job(reader& from) {
     job_view job;
-    job.state = static_cast<job_state>(state);
-    attempt_entry running;
-    running.outcome = "running";
-    reader r(fields);
-    while (r.more()) {
-        const std::string name = r.text();
-        std::string value = r.text();
-        if (name == "id") job.id = to_id(value);
-        else if (name == "type") job.what.type = std::move(value);
-        else if (name == "ver") job.what.version = to_int(value);
-        else if (name == "ct") job.what.content_type = std::move(value);
-        else if (name == "body") job.what.body = std::move(value);
-        else if (name == "q") job.queue = std::move(value);
-        else if (name == "pri") job.priority = to_int(value);
-        else if (name == "cr") job.created = to_time(value);
-        else if (name == "due") job.due_at = to_time(value);
-        else if (name == "end") job.ended = to_time(value);
-        else if (name == "att") job.attempts = running.number = to_int(value);
-        else if (name == "max") job.max_attempts = to_int(value);
-        else if (name == "crash") job.crash_count = to_int(value);
-        else if (name == "gen") job.generation = running.generation = to_int(value);
-        else if (name == "rs") job.may_restart = value == "1";
-        else if (name == "cxl") job.cancel_requested = value == "1";
-        else if (name == "wk") job.worker = running.worker = std::move(value);
-        else if (name == "till" && !value.empty()) job.leased_until = to_time(value);
-        else if (name == "at") running.started = to_time(value);
-        else if (name == "tok") running.token = static_cast<std::uint64_t>(to_number(value));
-        else if (name == "uk") job.unique_key = std::move(value);
-        else if (name == "par") job.parent = to_id(value);
-        else if (name == "ex") job.extra = decode_headers(value);
-        else if (name == "pct") job.percent = to_int(value);
-        else if (name == "note") job.note = std::move(value);
-        else if (name == "let") job.last_error.type = std::move(value);
-        else if (name == "lem") job.last_error.message = std::move(value);
-        else if (name == "out") job.output = std::move(value);
+    job.state = static_cast<job_state>(from.integer());
+    job.id = from.id();
+    record r = unpack_record(from.text());
+    take_what(from.text(), job.what, job.extra);
+    reader words(from.next());
+    job.percent = words.integer();
+    job.note = words.text();
+    job.last_error.type = words.text();
+    job.last_error.message = words.text();
+    job.output = words.text();
+    const std::int64_t leased_until = from.number();
+    job.priority = r.priority;
+    job.created = at(r.created);
+    job.due_at = at(r.due);
+    if (r.ended != 0) job.ended = at(r.ended);
+    job.attempts = r.attempts;
+    job.max_attempts = r.max_attempts;
+    job.crash_count = r.crash_count;
+    job.generation = r.generation;
+    job.may_restart = r.has(record::may_restart);
+    job.cancel_requested = r.has(record::cancel_requested);
+    job.queue = std::move(r.queue);
+    if (!r.unique_key.empty()) job.unique_key = r.unique_key.substr(job.what.type.size() + 1);
+    if (!r.parent.empty()) job.parent = to_id(r.parent);
+    const bool running = job.state == job_state::processing;
+    if (running || r.has(record::tells_of_success)) {
+        attempt_entry& last = job.history.emplace_back();
+        last.generation = r.generation;
+        last.number = r.attempts;
+        last.token = static_cast<std::uint64_t>(r.token);
+        last.worker = r.worker;
+        last.started = at(r.started);
+        if (!running) last.ended = job.ended;
+        last.outcome = running ? "running" : "succeeded";
     }
-    if (job.state == job_state::processing) job.history.push_back(std::move(running));
+    if (!running) return job;
+    job.worker = std::move(r.worker);
+    job.leased_until = store_time(std::chrono::microseconds(leased_until));
     return job;
 }
 
@@ -159,7 +165,7 @@ std::pair<message_view, std::uint64_t> decode_message(reply& from) {
     v.message.topic = r.text();
     v.message.key = r.text();
     v.message.what = r.what();
-    v.message.extra = decode_headers(r.text());
+    v.message.extra = to_headers(split_texts(r.text()));
     v.last_error = r.text();
     const std::uint64_t token = r.token();
     v.message.id = r.id();

@@ -33,10 +33,9 @@ private:
     std::size_t at_ = 0;
 };
 
-headers decode_headers(std::string_view text);
-claimed_job decode_claimed(reply& from);
-// The state as seen, and the fields. With the attempt that runs, if one does, as the history.
-job_view decode_job(int state, reply& fields);
+claimed_job decode_claimed(reader& from);
+// As `show` in lua_job_reading.cpp gives it. The attempt that its record tells of, if there is one, is the history.
+job_view decode_job(reader& from);
 attempt_entry decode_attempt(reply& from);
 std::vector<write_answer> decode_answers(reply& from);
 std::pair<message_view, std::uint64_t> decode_message(reply& from); // and the token

@@ -6,6 +6,11 @@
 
 namespace holdfast::redis {
 
+inline result<void> check_lock_time(duration ttl) {
+    if (ttl > duration::zero()) return {};
+    return fail(errc::invalid_argument, "a lock must last longer than 0");
+}
+
 class lock_facet final : public lock_store {
 public:
     explicit lock_facet(core& of) noexcept : core_(of) {}
@@ -58,9 +63,13 @@ public:
     task<result<std::vector<write_answer>>> progress(std::span<const progress_report> which) override;
     task<result<recovery>> recover_stale(int limit) override;
     task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) override;
+    std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) override {
+        return core_.hints.watch(std::move(queues), std::move(hint));
+    }
     task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override;
     task<result<int>> requeue(std::vector<identifier> which) override;
     task<result<int>> purge(job_state state, duration older_than, int limit) override;
+    task<result<int>> discard(std::vector<identifier> which) override;
     task<result<void>> pause(std::string queue) override;
     task<result<void>> resume(std::string queue) override;
     task<result<std::vector<queue_view>>> queues() override;

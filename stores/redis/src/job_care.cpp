@@ -46,11 +46,10 @@ std::vector<queue_view> to_queues(reply& from) {
 job_lookup to_lookup(reply& from) {
     if (from.what == reply::kind::integer) return from.number == 0 ? job_absence::never_known : job_absence::expired;
     reader r(from);
-    const int state = r.integer();
-    job_view job = decode_job(state, r.next());
+    job_view job = decode_job(r);
     std::vector<attempt_entry> all;
     for (reader ended(r.next()); ended.more();) all.push_back(decode_attempt(ended.next()));
-    std::ranges::move(job.history, std::back_inserter(all)); // the one that runs is the last
+    std::ranges::move(job.history, std::back_inserter(all)); // the one that its record tells of is the last
     job.history = std::move(all);
     return job;
 }
@@ -75,8 +74,7 @@ look to_look(reply& from) {
     look found;
     found.came_to = r.text();
     while (r.more()) {
-        const int state = r.integer();
-        found.jobs.push_back(decode_job(state, r.next()));
+        found.jobs.push_back(decode_job(r));
         found.jobs.back().history.clear();
     }
     return found;
@@ -94,7 +92,7 @@ arguments to_arguments(const job_filter& filter, int limit, const std::string& b
 
 task<result<recovery>> job_facet::recover_stale(int limit) {
     arguments with;
-    with.add(std::max(0, limit)).add(core_.how.keep_tombstones);
+    with.add(std::max(0, limit)).add(core_.how.keep_tombstones).add(core_.how.keep_succeeded);
     co_return co_await call<recovery>(core_, script::recover_stale, std::move(with), access::write, to_recovery);
 }
 
@@ -123,6 +121,14 @@ task<result<int>> job_facet::purge(job_state state, duration older_than, int lim
     co_return co_await call<int>(core_, script::purge, std::move(with), access::write, to_count);
 }
 
+task<result<int>> job_facet::discard(std::vector<identifier> which) {
+    if (which.empty()) co_return 0;
+    arguments with;
+    with.add(core_.how.keep_tombstones);
+    for (const identifier& each : which) with.add(each);
+    co_return co_await call<int>(core_, script::discard_jobs, std::move(with), access::write, to_count);
+}
+
 task<result<void>> job_facet::pause(std::string queue) {
     if (auto ok = store_limits::check_name("queue", queue); !ok) co_return ok;
     arguments with;
@@ -142,7 +148,7 @@ task<result<std::vector<queue_view>>> job_facet::queues() {
 
 task<result<job_lookup>> job_facet::get(identifier id) {
     arguments with;
-    with.add(id);
+    with.add(id).add(core_.how.keep_succeeded);
     co_return co_await call<job_lookup>(core_, script::get, std::move(with), access::read, to_lookup);
 }
 

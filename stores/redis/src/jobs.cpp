@@ -8,13 +8,19 @@ namespace holdfast::redis {
 
 namespace {
 
-void add(arguments& to, new_job job) {
-    to.add(job.id).add(std::move(job.what)).add(std::move(job.queue)).add(job.priority).add(job.when);
-    to.add(job.max_attempts).add(job.max_crashes).add(job.may_restart);
-    to.add(job.unique_key.has_value()).add(std::move(job.unique_key).value_or(std::string()));
-    to.add(job.parent ? to_text(*job.parent) : std::string());
-    to.add(job.keep_for ? std::to_string(microseconds(*job.keep_for)) : std::string());
-    to.add(encode(job.extra));
+void add(arguments& to, const new_job& job) {
+    record r;
+    r.state = static_cast<int>(job.when.how);
+    r.due = static_cast<double>(microseconds(job.when));
+    r.flags = job.may_restart ? record::may_restart : 0u;
+    r.max_attempts = job.max_attempts;
+    r.max_crashes = job.max_crashes;
+    r.priority = job.priority;
+    r.queue = job.queue;
+    if (job.unique_key) r.unique_key.append(job.what.type).append(1, '\0').append(*job.unique_key);
+    if (job.parent) r.parent = to_text(*job.parent);
+    if (job.keep_for) r.keep = static_cast<double>(std::max<std::int64_t>(0, microseconds(*job.keep_for)));
+    to.add(job.id).add(pack(r)).add(encode(job.what, job.extra));
 }
 
 result<void> check_leases(std::span<const job_lease* const> all) {
@@ -33,7 +39,8 @@ std::vector<enqueued> to_enqueued(reply& from) {
 }
 std::vector<claimed_job> to_claimed(reply& from) {
     std::vector<claimed_job> jobs;
-    for (reader r(from); r.more();) jobs.push_back(decode_claimed(r.next()));
+    jobs.reserve(from.items.size() / 3);
+    for (reader r(from); r.more();) jobs.push_back(decode_claimed(r));
     return jobs;
 }
 std::vector<beat> to_beats(reply& from) {
@@ -56,13 +63,13 @@ std::vector<settled> to_settled(reply& from) {
 } // namespace
 
 task<result<std::vector<enqueued>>> job_facet::enqueue(std::vector<new_job> jobs, unit_of_work* in) {
-    if (auto ok = check_unit(in); !ok) co_return std::unexpected(ok.error());
     if (auto ok = store_limits::check_all(jobs, core_.how.max_payload); !ok) co_return std::unexpected(ok.error());
     if (jobs.empty()) co_return std::vector<enqueued>();
     arguments with;
-    with.values.reserve(jobs.size() * 17);
-    for (new_job& each : jobs) add(with, std::move(each));
-    co_return co_await call<std::vector<enqueued>>(core_, script::enqueue, std::move(with), access::write, to_enqueued);
+    with.values.reserve(jobs.size() * 3);
+    for (const new_job& each : jobs) add(with, each);
+    co_return co_await call_in<std::vector<enqueued>>(core_, in, "enqueue", script::enqueue, std::move(with),
+                                                      to_enqueued);
 }
 
 task<result<std::vector<claimed_job>>> job_facet::claim(claim_request request) {
@@ -93,7 +100,6 @@ task<result<std::vector<beat>>> job_facet::heartbeat(std::span<const job_lease* 
 }
 
 task<result<std::vector<settled>>> job_facet::settle(std::span<const settlement> which, unit_of_work* in) {
-    if (auto ok = check_unit(in); !ok) co_return std::unexpected(ok.error());
     for (const settlement& each : which) {
         if (auto ok = check_leases({&each.held, 1}); !ok) co_return std::unexpected(ok.error());
         if (auto ok = store_limits::check_body("output", each.output, core_.how.max_payload); !ok)
@@ -102,14 +108,8 @@ task<result<std::vector<settled>>> job_facet::settle(std::span<const settlement>
     if (which.empty()) co_return std::vector<settled>();
     arguments with;
     with.add(core_.how.keep_succeeded);
-    for (const settlement& each : which)
-        with.add(each.held)
-            .add(static_cast<int>(each.how))
-            .add(each.when)
-            .add(each.error.type)
-            .add(each.error.message)
-            .add(each.output);
-    co_return co_await call<std::vector<settled>>(core_, script::settle, std::move(with), access::write, to_settled);
+    for (const settlement& each : which) with.add(each.held).add(static_cast<int>(each.how)).add(pack_details(each));
+    co_return co_await call_in<std::vector<settled>>(core_, in, "settle", script::settle, std::move(with), to_settled);
 }
 
 task<result<std::vector<write_answer>>> job_facet::progress(std::span<const progress_report> which) {

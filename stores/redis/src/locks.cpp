@@ -5,18 +5,9 @@
 
 namespace holdfast::redis {
 
-namespace {
-
-result<void> check_time(duration ttl) {
-    if (ttl > duration::zero()) return {};
-    return fail(errc::invalid_argument, "a lock must last longer than 0");
-}
-
-} // namespace
-
 task<result<std::optional<lock_lease>>> lock_facet::try_acquire(std::string resource, duration ttl) {
     if (auto ok = store_limits::check_key("resource", resource); !ok) co_return std::unexpected(ok.error());
-    if (auto ok = check_time(ttl); !ok) co_return std::unexpected(ok.error());
+    if (auto ok = check_lock_time(ttl); !ok) co_return std::unexpected(ok.error());
     arguments with;
     with.add(resource).add(ttl);
     const auto token = co_await call<std::string>(core_, script::lock_acquire, std::move(with), access::write,
@@ -27,7 +18,7 @@ task<result<std::optional<lock_lease>>> lock_facet::try_acquire(std::string reso
 }
 
 task<result<void>> lock_facet::renew(const lock_lease& held, duration ttl) {
-    if (auto ok = check_time(ttl); !ok) co_return ok;
+    if (auto ok = check_lock_time(ttl); !ok) co_return ok;
     arguments with;
     with.add(&held).add(ttl);
     co_return co_await call<void>(core_, script::lock_renew, std::move(with), access::write, owner_only);

@@ -54,19 +54,21 @@ local function unsent(by) call('HINCRBY', KEYS[1], 'unsent', by) end
 
 // Per message: id, topic, key, type, version, content type, body, headers.
 const std::string_view append = R"lua(
-local added = 0
-while at < #ARGV do
-  local id, topic, key, kind, version, content, body, extra = arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()
-  if call('EXISTS', P .. 'm:' .. id) == 0 then
-    local m = {id = id, key = key, pos = call('HINCRBY', KEYS[1], 'position', 1), due = now, till = 0}
-    change(id, 'pos', text(m.pos), 'topic', topic, 'key', key, 'type', kind, 'ver', version, 'ct', content,
-           'body', body, 'ex', extra, 'att', 0, 'err', '', 'tok', 0, 'till', 0, 'due', text(now))
-    join_line(m)
-    added = added + 1
+local function append()
+  local added = 0
+  while at < stop do
+    local id, topic, key, kind, version, content, body, extra = arg(), arg(), arg(), arg(), arg(), arg(), arg(), arg()
+    if call('EXISTS', P .. 'm:' .. id) == 0 then
+      local m = {id = id, key = key, pos = call('HINCRBY', KEYS[1], 'position', 1), due = now, till = 0}
+      change(id, 'pos', text(m.pos), 'topic', topic, 'key', key, 'type', kind, 'ver', version, 'ct', content,
+             'body', body, 'ex', extra, 'att', 0, 'err', '', 'tok', 0, 'till', 0, 'due', text(now))
+      join_line(m)
+      added = added + 1
+    end
   end
+  unsent(added)
+  return added
 end
-unsent(added)
-return added
 )lua";
 
 // Limit, lease, relay.
@@ -196,8 +198,7 @@ return tonumber(call('HGET', KEYS[1], 'unsent') or 0)
 
 // Consumer, id, time. 1: the first.
 const std::string_view receive = R"lua(
-local key = P .. 'in:' .. arg() .. arg()
-return first_time(key, num())
+local function receive() return first_time(P .. 'in:' .. arg() .. arg(), num()) end
 )lua";
 
 } // namespace holdfast::redis::lua

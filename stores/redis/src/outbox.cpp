@@ -34,7 +34,6 @@ result<void> check_lease(const message_lease* held) {
 } // namespace
 
 task<result<void>> outbox_facet::append(std::vector<outgoing_message> messages, unit_of_work* in) {
-    if (auto ok = check_unit(in); !ok) co_return ok;
     if (auto ok = store_limits::check_all(messages, core_.how.max_payload); !ok) co_return ok;
     if (messages.empty()) co_return result<void>();
     arguments with;
@@ -44,7 +43,7 @@ task<result<void>> outbox_facet::append(std::vector<outgoing_message> messages, 
             .add(std::move(each.key))
             .add(std::move(each.what))
             .add(encode(each.extra));
-    co_return co_await call<void>(core_, script::append, std::move(with), access::write, [](reply&) {});
+    co_return co_await call_in<void>(core_, in, "append", script::append, std::move(with), [](reply&) {});
 }
 
 task<result<std::vector<leased_message>>> outbox_facet::lease_batch(int limit, duration lease_for, std::string relay) {
@@ -102,13 +101,12 @@ task<result<std::uint64_t>> outbox_facet::unsent() {
 }
 
 task<result<bool>> outbox_facet::receive(std::string consumer, identifier message, duration ttl, unit_of_work* in) {
-    if (auto ok = check_unit(in); !ok) co_return std::unexpected(ok.error());
     if (auto ok = store_limits::check_key("consumer", consumer); !ok) co_return std::unexpected(ok.error());
     if (ttl <= duration::zero())
         co_return fail(errc::invalid_argument, "a message must be remembered for longer than 0");
     arguments with;
     with.add(std::move(consumer)).add(message).add(ttl);
-    co_return co_await call<bool>(core_, script::receive, std::move(with), access::write, to_flag);
+    co_return co_await call_in<bool>(core_, in, "receive", script::receive, std::move(with), to_flag);
 }
 
 } // namespace holdfast::redis

@@ -3,6 +3,8 @@
 #include <holdfast/version.hpp>
 
 #include "facets.hpp"
+#include "redlock.hpp"
+#include "unit.hpp"
 
 namespace holdfast::redis {
 
@@ -10,13 +12,16 @@ namespace {
 
 class redis_store final : public store {
 public:
-    redis_store(options how, runtime& on) : core_(std::move(how), on) {}
+    redis_store(options how, runtime& on) : core_(std::move(how), on) {
+        if (!core_.how.lock_servers.empty()) majority_locks_ = std::make_unique<redlock_facet>(core_.how, on);
+    }
 
     std::string_view name() const noexcept override { return "redis"; }
 
     store_capabilities capabilities() const override {
         store_capabilities can;
         can.shared = true;
+        can.units_of_work = true;
         const persistence keeps = core_.keeps();
         if (!keeps.known) {
             can.writes_survive = survives::process_crash;
@@ -28,30 +33,48 @@ public:
         } else if (keeps.fsync == "always") {
             can.writes_survive = survives::power_loss;
             can.loses = "nothing on one server; after a failover, what the replica had not received";
+        } else if (keeps.fsync == "everysec") {
+            // While it syncs, the server answers before it has written: not even the system has it then.
+            can.writes_survive = survives::process_crash;
+            can.loses = "up to two seconds of writes when the server or its machine dies: appendfsync is everysec; "
+                        "after a failover, what the replica had not received";
         } else {
             can.writes_survive = survives::server_crash;
-            can.loses = keeps.fsync == "everysec"
-                            ? "up to two seconds of writes when the machine dies: appendfsync is everysec; after a "
-                              "failover, what the replica had not received"
-                            : "what the system had not written yet when the machine dies: appendfsync is no; after a "
-                              "failover, what the replica had not received";
+            can.loses = "what the system had not written yet when the machine dies: appendfsync is no; after a "
+                        "failover, what the replica had not received";
         }
         return can;
     }
 
     idempotency_store* idempotency() noexcept override { return &idempotency_; }
-    lock_store* locks() noexcept override { return &locks_; }
+    lock_store* locks() noexcept override {
+        if (majority_locks_ != nullptr) return majority_locks_.get();
+        return &locks_;
+    }
     outbox_store* outbox() noexcept override { return &outbox_; }
     job_store* jobs() noexcept override { return &jobs_; }
 
-    task<result<void>> prepare() override { co_return co_await core_.blocking(&core::prepare_now); }
+    task<result<void>> prepare() override {
+        auto ready = co_await core_.blocking(&core::prepare_now);
+        if (!ready || majority_locks_ == nullptr) co_return ready;
+        auto preparing = majority_locks_->prepare();
+        co_return co_await std::move(preparing);
+    }
     task<result<store_time>> now() override { co_return co_await core_.blocking(&core::time_now); }
-    task<result<void>> destroy() override { co_return co_await core_.blocking(&core::destroy_now); }
+    task<result<void>> destroy() override {
+        auto gone = co_await core_.blocking(&core::destroy_now);
+        if (!gone || majority_locks_ == nullptr) co_return gone;
+        auto destroying = majority_locks_->destroy();
+        co_return co_await std::move(destroying);
+    }
+
+    task<result<std::unique_ptr<unit_of_work>>> begin() override { co_return std::make_unique<redis_unit>(core_); }
 
 private:
     core core_;
     idempotency_facet idempotency_{core_};
     lock_facet locks_{core_};
+    std::unique_ptr<redlock_facet> majority_locks_;
     outbox_facet outbox_{core_};
     job_facet jobs_{core_};
 };

@@ -7,45 +7,41 @@
 #include <vector>
 
 #include "client.hpp"
+#include "locator.hpp"
 
 namespace holdfast::redis {
 
 class pool {
 public:
-    explicit pool(const options& how) : where_(how.where), most_(how.connections), timeout_(how.timeout) {
+    // The locator must outlive it.
+    pool(const options& how, locator& places) : places_(places), most_(how.connections), timeout_(how.timeout) {
         idle_.reserve(most_);
     }
 
-    // function(client&) -> result<T>. Waits for a connection, at most the timeout. A connection that failed is not
-    // used again.
-    template <class T, class Function>
-    result<T> with(Function&& function) {
-        auto taken = take();
-        if (!taken) return std::unexpected(taken.error());
-        const give_back at_end{*this, *taken};
-        return function(**taken);
-    }
-
-    // A cluster told us which node has our slot.
-    void move_to(std::string host, std::uint16_t port);
-    address where() const;
+    // One command, on the server that has our data now: a cluster that points elsewhere is followed, and so are
+    // sentinels when the master has changed.
+    result<reply> call(const command& what);
+    // On the server that the last call went to.
+    result<std::vector<reply>> pipeline(std::span<const command> all);
 
 private:
-    struct give_back {
-        pool& to;
-        std::unique_ptr<client>& what;
-        ~give_back() { to.put(std::move(what)); }
+    struct connection {
+        std::unique_ptr<client> to;
+        address where;
     };
-    result<std::unique_ptr<client>> take();
-    void put(std::unique_ptr<client> used) noexcept;
+    // Waits for a connection, at most the timeout.
+    result<connection> take();
+    result<connection> open();
+    // A connection that failed is not used again.
+    void put(connection used) noexcept;
 
-    mutable std::mutex mutex_;
+    locator& places_;
+    std::mutex mutex_;
     std::condition_variable freed_;
-    address where_;
     std::size_t most_;
     duration timeout_;
     std::size_t out_ = 0;
-    std::vector<std::unique_ptr<client>> idle_;
+    std::vector<connection> idle_;
 };
 
 } // namespace holdfast::redis

@@ -6,6 +6,7 @@ namespace lua {
 
 // KEYS[1]: meta. ARGV: schema version, a marker for a new store. Gives the store's marker.
 const std::string_view prepare = R"lua(
+if redis.pcall('ZMSCORE', KEYS[1] .. ':none', 'x').err then return redis.error_reply('HFOLD') end
 local found = redis.call('HGET', KEYS[1], 'schema')
 if found and tonumber(found) > tonumber(ARGV[1]) then return redis.error_reply('HFNEWER ' .. found) end
 redis.call('HSETNX', KEYS[1], 'schema', ARGV[1])
@@ -22,13 +23,12 @@ if call('HGET', KEYS[1], 'marker') ~= ARGV[1] then return redis.error_reply('HFE
 local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local FAR = 9000000000000000
-local at = 1
+local at, stop = 1, #ARGV
 local function arg() at = at + 1; return ARGV[at] end
 local function num() at = at + 1; return tonumber(ARGV[at]) end
 local function text(n) return string.format('%.0f', n) end
 local function later(span) return math.min(now + span, FAR) end
-local function due_time()
-  local how, value = num(), num()
+local function due_time(how, value)
   if how == 1 then return math.max(0, later(value)) end
   if how == 2 then return math.max(0, math.min(value, FAR)) end
   return now
@@ -39,52 +39,89 @@ local function next_token()
   call('HSET', KEYS[1], 'token', token)
   return token
 end
+-- Whoever may not publish gives no hints, and works on.
+local function hint(queue) redis.pcall('PUBLISH', P .. 'hints', queue) end
 -- For memory alone: what counts is the time that is written in the value.
 local function forget_at(key, time) call('PEXPIREAT', key, text(math.floor(time / 1000) + 1000)) end
+-- At once, but for a unit of work: then at its end.
+local function write(what) what() end
 local function first_time(key, span)
   local till = call('GET', key)
   if till and tonumber(till) > now then return 0 end
-  call('SET', key, text(later(span)))
-  forget_at(key, later(span))
+  write(function()
+    call('SET', key, text(later(span)))
+    forget_at(key, later(span))
+  end)
   return 1
 end
 )lua";
 
 } // namespace lua
 
+namespace {
+
+// Several calls in one: whatever they need, each in a scope of its own where names are the same.
+std::string unit_text() {
+    std::string all(lua::prelude);
+    for (const std::string_view part : {lua::unit_rules, lua::job_books, lua::job_rules, lua::owner_rules, lua::enqueue,
+                                        lua::settle, lua::key_claim, lua::key_complete, lua::receive})
+        all += part;
+    all += "local append_all\ndo\n";
+    all.append(lua::outbox_rules).append(lua::append);
+    all += "append_all = append\nend\n";
+    return all.append(lua::unit);
+}
+
+} // namespace
+
 std::string script_text(script which) {
     const auto with = [](std::string_view rules, std::string_view body) {
         return std::string(lua::prelude).append(rules).append(body);
     };
-    const auto job = [&](std::string_view body) { return with(lua::job_rules, body); };
+    const auto job = [&](std::string_view body, std::string_view more = {}) {
+        return with(lua::job_books, std::string(lua::job_rules).append(more).append(body));
+    };
+    const auto owner = [&](std::string_view body) { return job(body, lua::owner_rules); };
+    const auto view = [&](std::string_view body) { return job(body, lua::view_rules); };
+    // Those that units of work need as well are functions.
+    const auto whole = [](std::string_view function, const std::string& name) {
+        return std::string(function).append("local answers = " + name + "()\nwrite_all()\nreturn answers\n");
+    };
+    const auto simple = [](std::string_view function, const std::string& name) {
+        return std::string(function).append("return " + name + "()\n");
+    };
     const auto message = [&](std::string_view body) { return with(lua::outbox_rules, body); };
     switch (which) {
     case script::prepare: return std::string(lua::prepare);
-    case script::enqueue: return job(lua::enqueue);
+    case script::enqueue: return job(whole(lua::enqueue, "enqueue"));
     case script::claim: return job(lua::claim);
-    case script::started: return with({}, lua::started);
-    case script::heartbeat: return with({}, lua::heartbeat);
-    case script::settle: return job(lua::settle);
-    case script::progress: return with({}, lua::progress);
+    case script::unit: return unit_text();
+    case script::started: return owner(lua::started);
+    case script::heartbeat: return owner(lua::heartbeat);
+    case script::settle: return owner(whole(lua::settle, "settle"));
+    case script::progress: return owner(lua::progress);
     case script::recover_stale: return job(lua::recover_stale);
     case script::next_due: return with({}, lua::next_due);
     case script::cancel: return job(lua::cancel);
     case script::requeue: return job(lua::requeue);
     case script::purge: return job(lua::purge);
+    case script::discard_jobs: return job(lua::discard_jobs);
     case script::pause: return with({}, lua::pause);
     case script::queues: return with({}, lua::queues);
-    case script::get: return with({}, lua::get);
-    case script::list: return with({}, lua::list);
+    case script::get: return view(lua::get);
+    case script::list: return view(lua::list);
     case script::counts: return with({}, lua::counts);
     case script::lock_acquire: return with({}, lua::lock_acquire);
     case script::lock_renew: return with({}, lua::lock_renew);
     case script::lock_release: return with({}, lua::lock_release);
-    case script::key_claim: return with({}, lua::key_claim);
+    case script::lock_promise: return with({}, lua::lock_promise);
+    case script::lock_confirm: return with({}, lua::lock_confirm);
+    case script::key_claim: return with({}, simple(lua::key_claim, "key_claim"));
     case script::key_begin: return with({}, lua::key_begin);
-    case script::key_complete: return with({}, lua::key_complete);
+    case script::key_complete: return with({}, simple(lua::key_complete, "key_complete"));
     case script::key_abandon: return with({}, lua::key_abandon);
     case script::key_renew: return with({}, lua::key_renew);
-    case script::append: return message(lua::append);
+    case script::append: return message(simple(lua::append, "append"));
     case script::lease_batch: return message(lua::lease_batch);
     case script::delivered: return message(lua::delivered);
     case script::message_failed: return message(lua::message_failed);
@@ -92,7 +129,7 @@ std::string script_text(script which) {
     case script::send_again: return message(lua::send_again);
     case script::discard: return message(lua::discard);
     case script::unsent: return with({}, lua::unsent);
-    case script::receive: return with({}, lua::receive);
+    case script::receive: return with({}, simple(lua::receive, "receive"));
     }
     return {};
 }

@@ -3,13 +3,15 @@
 //
 // All keys start with P = "{namespace}:", so that they share a slot of a cluster:
 //   meta          hash: schema, marker, token, position, unsent
-//   j:<id>        hash: a job                    h:<id>  list: its attempts that have ended, packed
+//   j, d, w       hash: id -> a job's record, as record.hpp packs it; what it is about; rare texts, if there are any
+//   h:<id>        list: its attempts that have ended, packed; but for a success, of which the record tells
 //   c:<id>        set: its children              u       hash: type NUL unique key -> id
 //   p:<queue>     zset: due jobs, score 0; the member is priority, due time and id, so that it sorts in claim order
 //   s:<queue>, r:<queue>  zset: the same members by due time, scheduled and waiting for a retry
 //   l             zset: leased jobs by end of lease
 //   o, f:<state>  zset: ids of jobs that are open, or ended so; score 0     e:<state>  the latter by time of end
-//   x             zset: succeeded jobs by the time they are forgotten       t          zset: ids of jobs that were
+//   ek, x         zset: succeeded jobs with a retention of their own, by time of end (not in e:4), and of its end
+//   t             zset: ids of jobs that were, by the time that this is forgotten
 //   n             hash: state digit, queue -> number (2 processing, 4 to 8 ended, 0 waiting for a parent)
 //   qs, paused    set: queues
 //   k:<resource>  hash: a lock                   i:<key>  hash: an idempotency record    d:<key>  text: a claimed key
@@ -17,6 +19,7 @@
 //   mh            hash: key -> the message at the head of its line
 //   mr, mf        zset: messages that may be sent, by position; those that may be later, by time
 //   ma            zset: messages set aside, by position     in:<consumer><id>  text: a received message
+//   none          never written: see core::run_now           hints  channel: names of queues
 #pragma once
 
 #include <array>
@@ -40,6 +43,7 @@ enum class script : unsigned char {
     cancel,
     requeue,
     purge,
+    discard_jobs,
     pause,
     queues,
     get,
@@ -48,6 +52,8 @@ enum class script : unsigned char {
     lock_acquire,
     lock_renew,
     lock_release,
+    lock_promise,
+    lock_confirm,
     key_claim,
     key_begin,
     key_complete,
@@ -62,8 +68,9 @@ enum class script : unsigned char {
     discard,
     unsent,
     receive,
+    unit,
 };
-inline constexpr std::size_t script_count = 34;
+inline constexpr std::size_t script_count = 38;
 
 // The whole text, with what it needs in front.
 std::string script_text(script which);
@@ -71,13 +78,15 @@ std::string script_text(script which);
 // Parts, by topic.
 namespace lua {
 extern const std::string_view prepare, prelude;
-extern const std::string_view job_rules, enqueue, claim, started, heartbeat, settle, progress;
-extern const std::string_view recover_stale, cancel, requeue, purge;
+extern const std::string_view job_books, job_rules, owner_rules, view_rules;
+extern const std::string_view enqueue, claim, started, heartbeat, settle, progress;
+extern const std::string_view recover_stale, cancel, requeue, purge, discard_jobs;
 extern const std::string_view next_due, pause, queues, get, list, counts;
-extern const std::string_view lock_acquire, lock_renew, lock_release;
+extern const std::string_view lock_acquire, lock_renew, lock_release, lock_promise, lock_confirm;
 extern const std::string_view key_claim, key_begin, key_complete, key_abandon, key_renew;
 extern const std::string_view outbox_rules, append, lease_batch, delivered, message_failed, set_aside, send_again,
     discard, unsent, receive;
+extern const std::string_view unit_rules, unit;
 } // namespace lua
 
 } // namespace holdfast::redis

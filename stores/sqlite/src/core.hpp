@@ -8,6 +8,7 @@
 #include <holdfast/sleep.hpp>
 #include <holdfast/unit_of_work.hpp>
 
+#include "file_watch.hpp"
 #include "readers.hpp"
 #include "writer.hpp"
 
@@ -19,8 +20,10 @@ struct core {
     const options how;
     const statements texts;
     runtime& on;
-    writer writes{how, texts, on};
+    job_watchers watchers;
+    writer writes{how, texts, on, watchers};
     readers reads{how, texts, on, 2};
+    file_watch others{how, texts, watchers};
 };
 
 // A unit of work of this plugin: on the writer, or on the application's own connection.

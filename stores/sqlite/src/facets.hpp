@@ -19,9 +19,11 @@ public:
     task<result<std::vector<write_answer>>> progress(std::span<const progress_report> which) override;
     task<result<recovery>> recover_stale(int limit) override;
     task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) override;
+    std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) override;
     task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override;
     task<result<int>> requeue(std::vector<identifier> which) override;
     task<result<int>> purge(job_state state, duration older_than, int limit) override;
+    task<result<int>> discard(std::vector<identifier> which) override;
     task<result<void>> pause(std::string queue) override;
     task<result<void>> resume(std::string queue) override;
     task<result<std::vector<queue_view>>> queues() override;

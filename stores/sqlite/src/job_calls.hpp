@@ -21,6 +21,7 @@ recovery recover_stale(session& s, int limit);
 std::vector<cancel_answer> cancel(session& s, const std::vector<identifier>& which);
 int requeue(session& s, const std::vector<identifier>& which);
 int purge(session& s, job_state state, duration older_than, int limit);
+int discard_jobs(session& s, const std::vector<identifier>& which);
 void set_paused(session& s, const std::string& queue, bool paused);
 
 // These only read.

@@ -54,8 +54,20 @@ int purge(session& s, job_state state, duration older_than, int limit) {
     return static_cast<int>(old.size());
 }
 
+int discard_jobs(session& s, const std::vector<identifier>& which) {
+    int count = 0;
+    for (const identifier& id : which) {
+        const auto job = find_job(s, id);
+        if (!job || !is_final(job->r.job.state)) continue;
+        forget_job(s, *job, true);
+        ++count;
+    }
+    return count;
+}
+
 void set_paused(session& s, const std::string& queue, bool paused) {
     s.exec(query::queue_pause, queue, paused);
+    if (!paused) s.woken.note(queue);
 }
 
 } // namespace holdfast::sqlite

@@ -51,6 +51,12 @@ task<result<std::optional<duration>>> job_facet::next_due(std::vector<std::strin
     co_return co_await read(core_, [&](session& s) { return sqlite::next_due(s, queues); });
 }
 
+std::unique_ptr<job_watch> job_facet::watch(std::vector<std::string> queues, std::function<void()> hint) {
+    auto added = core_.watchers.add(std::move(queues), std::move(hint));
+    core_.others.start();
+    return added;
+}
+
 task<result<std::vector<cancel_answer>>> job_facet::cancel(std::vector<identifier> which) {
     co_return co_await write(core_, nullptr, [&](session& s) { return sqlite::cancel(s, which); });
 }
@@ -65,6 +71,10 @@ task<result<int>> job_facet::purge(job_state state, duration older_than, int lim
         co_return fail(errc::invalid_argument,
                        "only jobs that have ended are purged, not " + std::string(to_text(state)));
     co_return co_await write(core_, nullptr, [=](session& s) { return sqlite::purge(s, state, older_than, limit); });
+}
+
+task<result<int>> job_facet::discard(std::vector<identifier> which) {
+    co_return co_await write(core_, nullptr, [&](session& s) { return sqlite::discard_jobs(s, which); });
 }
 
 task<result<void>> job_facet::pause(std::string queue) {

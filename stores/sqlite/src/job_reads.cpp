@@ -50,7 +50,7 @@ job_lookup find(session& s, const identifier& id) {
     job_view job = read_view_row(row, s.now(), seq, expires);
     if (expires && *expires <= s.now()) return job_absence::expired; // the sweep has not come by yet
 
-    std::vector<attempt_entry> running = std::move(job.history);
+    std::vector<attempt_entry> latest = std::move(job.history);
     job.history.clear();
     auto rows = s.run(query::job_history, seq);
     while (rows.step()) {
@@ -58,7 +58,7 @@ job_lookup find(session& s, const identifier& id) {
         rows.read(e.generation, e.number, e.token, e.worker, e.started, e.ended, e.outcome, e.error.type,
                   e.error.message);
     }
-    for (attempt_entry& each : running) job.history.push_back(std::move(each));
+    for (attempt_entry& each : latest) job.history.push_back(std::move(each));
     return job;
 }
 

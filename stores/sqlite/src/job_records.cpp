@@ -37,6 +37,7 @@ void save(session& s, const stored_job& stored) {
            job.crash_count, job.generation, job.cancel_requested, stored.r.waits_for_parent,
            stored.r.cancelled_by_parent, job.worker, job.leased_until, job.last_error.type, job.last_error.message,
            stored.runs, stored.expires);
+    if (job_machine::claimable(stored.r, s.now())) s.woken.anywhere = true;
 }
 
 void append_attempt(session& s, stored_job& job) {

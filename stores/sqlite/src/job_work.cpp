@@ -29,7 +29,8 @@ std::optional<identifier> already_there(session& s, const new_job& job) {
     return holder.value<identifier>();
 }
 
-void insert(session& s, const new_job& job) {
+// False: it was there already.
+bool insert(session& s, const new_job& job) {
     const job_machine::record r = job_machine::make(job, s.now(), parent_of(s, job));
     const payload& what = job.what;
     const bool large = what.body.size() > inline_body;
@@ -38,11 +39,15 @@ void insert(session& s, const new_job& job) {
     if (job.keep_for) keep = std::chrono::duration_cast<std::chrono::microseconds>(*job.keep_for).count();
     std::optional<bytes> key;
     if (job.unique_key) key = bytes{*job.unique_key};
-    s.exec(query::job_insert, job.id, job.queue, job.priority, static_cast<int>(r.job.state), r.job.due_at,
-           job.max_attempts, job.max_crashes, job.may_restart, r.waits_for_parent, r.cancelled_by_parent, large, keep,
-           r.job.created, r.job.ended, key, job.parent, what.type, what.version, what.content_type, bytes{extra},
-           bytes{large ? std::string_view() : what.body});
+    const int made =
+        s.exec(query::job_insert, job.id, job.queue, job.priority, static_cast<int>(r.job.state), r.job.due_at,
+               job.max_attempts, job.max_crashes, job.may_restart, r.waits_for_parent, r.cancelled_by_parent, large,
+               keep, r.job.created, r.job.ended, key, job.parent, what.type, what.version, what.content_type,
+               bytes{extra}, bytes{large ? std::string_view() : what.body});
+    if (made == 0) return false;
     if (large) s.exec(query::job_body_insert, bytes{what.body});
+    if (job_machine::claimable(r, s.now())) s.woken.note(job.queue);
+    return true;
 }
 
 } // namespace
@@ -51,15 +56,20 @@ std::vector<enqueued> enqueue(session& s, const std::vector<new_job>& jobs) {
     std::vector<enqueued> answers;
     answers.reserve(jobs.size());
     const std::string* noted = nullptr;
+    const bool graves = s.any(s.run(query::job_any_tombstone));
     for (const new_job& job : jobs) {
-        if (const auto there = already_there(s, job)) {
-            answers.push_back({*there, false});
-            continue;
+        // What the insert cannot tell: of those forgotten, and before a parent is told that it has a child.
+        if (graves || job.parent) {
+            if (const auto there = already_there(s, job)) {
+                answers.push_back({*there, false});
+                continue;
+            }
         }
-        if (noted == nullptr || *noted != job.queue) s.exec(query::queue_note, job.queue);
+        if (insert(s, job)) answers.push_back({job.id, true});
+        else answers.push_back({already_there(s, job).value_or(job.id), false});
+        if (!answers.back().created || (noted != nullptr && *noted == job.queue)) continue;
+        s.exec(query::queue_note, job.queue);
         noted = &job.queue;
-        insert(s, job);
-        answers.push_back({job.id, true});
     }
     return answers;
 }
@@ -161,11 +171,47 @@ std::vector<beat> heartbeat(session& s, std::span<const job_lease* const> held, 
     return answers;
 }
 
+namespace {
+
+// Most settlements by far, in one statement each.
+class plain_successes {
+public:
+    explicit plain_successes(session& s) noexcept
+        : s_(s), keep_(std::chrono::duration_cast<std::chrono::microseconds>(s.how().keep_succeeded).count()),
+          forget_first_(keep_ <= 0) {}
+
+    // False: it is another kind of job, or the lease is not good; nothing was changed.
+    bool settled(const identifier& id, const settlement& asked) {
+        if (asked.how != settlement::kind::succeed || !asked.output.empty()) return false;
+        if (!asked.error.type.empty() || !asked.error.message.empty()) return false;
+        if (end(id, asked.held->token(), forget_first_)) return true;
+        if (!end(id, asked.held->token(), !forget_first_)) return false;
+        forget_first_ = !forget_first_; // the next one is likely of the same kind
+        return true;
+    }
+
+private:
+    bool end(const identifier& id, std::uint64_t token, bool forget) {
+        if (forget) return s_.exec(query::job_done_forget, id, token, keep_) > 0;
+        return s_.exec(query::job_done_keep, id, token, s_.now(), keep_) > 0;
+    }
+    session& s_;
+    const std::int64_t keep_;
+    bool forget_first_;
+};
+
+} // namespace
+
 std::vector<settled> settle(session& s, std::span<const settlement> which) {
     std::vector<settled> answers;
     answers.reserve(which.size());
+    plain_successes plain(s);
     for (const settlement& each : which) {
         const auto id = subject_of(each.held);
+        if (id && plain.settled(*id, each)) {
+            answers.push_back({write_answer::done, job_state::succeeded});
+            continue;
+        }
         auto job = id ? find_job(s, *id) : std::nullopt;
         if (!job) {
             answers.push_back({write_answer::gone, job_state::succeeded});

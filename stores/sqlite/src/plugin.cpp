@@ -21,6 +21,7 @@ class sqlite_store final : public store {
 public:
     sqlite_store(options how, runtime& on) : core_(std::make_shared<core>(std::move(how), on)) {}
     ~sqlite_store() override {
+        core_->others.close();
         core_->reads.close();
         core_->writes.close();
     }
@@ -85,7 +86,7 @@ options read_options(settings& from) {
     const std::string file = from.required_text("file");
     if (file.empty() || file.starts_with(":") || file.find('\0') != std::string::npos)
         refuse("sqlite: \"" + file + "\" does not name a file");
-    how.file = std::filesystem::absolute(file).lexically_normal().string();
+    how.file = std::filesystem::absolute(from.required_path("file")).lexically_normal().string();
     const std::string synchronous = from.text("synchronous", "full");
     if (synchronous != "full" && synchronous != "normal")
         refuse("sqlite: synchronous is \"full\" or \"normal\", not \"" + synchronous + "\"");

@@ -1,6 +1,7 @@
 #include "rows.hpp"
 
 #include <charconv>
+#include <utility>
 
 namespace holdfast::sqlite {
 
@@ -62,6 +63,10 @@ stored_job read_machine_row(use& row) {
     if (keep) s.r.keep_for = std::chrono::microseconds{*keep};
     if (job.state == job_state::processing)
         job.history.push_back({job.generation, job.attempts, s.r.token, job.worker, claimed, {}, "running", {}});
+    if (job.state != job_state::succeeded || !job.leased_until) return s;
+    job.history.push_back(
+        {job.generation, job.attempts, s.r.token, std::exchange(job.worker, {}), claimed, job.ended, "succeeded", {}});
+    job.leased_until.reset();
     return s;
 }
 

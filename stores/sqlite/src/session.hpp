@@ -4,7 +4,9 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "database.hpp"
 #include "sql.hpp"
@@ -19,6 +21,17 @@ inline store_time host_clock() noexcept {
 // Borrows the connection. One thread at a time.
 class session {
 public:
+    // Where a job has become claimable since this was last cleared.
+    struct awakening {
+        std::vector<std::string> queues;
+        bool anywhere = false; // in a queue that is not known
+
+        void note(const std::string& queue) {
+            if (queues.empty() || queues.back() != queue) queues.push_back(queue);
+        }
+    };
+    awakening woken;
+
     session(sqlite3* db, const statements& texts, const options& how) noexcept : db_(db), texts_(texts), how_(how) {}
 
     template <class... Value>

@@ -69,6 +69,7 @@ constexpr entry entries[] = {
      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21) ON CONFLICT DO NOTHING"},
     {query::job_body_insert, "INSERT INTO {job_bodies}(job, body) VALUES(last_insert_rowid(), ?1)"},
     {query::job_id_known, "SELECT 1 FROM {jobs} WHERE id=?1"},
+    {query::job_any_tombstone, "SELECT 1 FROM {tombstones} LIMIT 1"},
     {query::job_tombstone, "SELECT 1 FROM {tombstones} WHERE id=?1 AND expires>?2"},
     {query::job_by_key, "SELECT id FROM {jobs} WHERE type=?1 AND unique_key=?2 AND unique_key IS NOT NULL AND state<4"},
     {query::job_parent, "UPDATE {jobs} SET has_children=1 WHERE id=?1 RETURNING state"},
@@ -94,6 +95,13 @@ constexpr entry entries[] = {
     {query::job_take,
      "UPDATE {jobs} SET state=2, token=?2, attempts=attempts+1, started=0, worker=?3, claimed=?4, leased=?5 "
      "WHERE seq=?1"},
+    // The success of a job that has nothing to it: no children, no earlier attempts to delete, no body elsewhere. When it
+    // is kept, its lease is left in the row: that tells that the row is the only record of its last attempt.
+    {query::job_done_forget, "DELETE FROM {jobs} WHERE id=?1 AND token=?2 AND state=2 AND has_children=0 AND runs=0 "
+                             "AND large=0 AND coalesce(keep, ?3)<=0"},
+    {query::job_done_keep,
+     "UPDATE {jobs} SET state=4, ended=?3, expires=?3+coalesce(keep, ?4) WHERE id=?1 AND token=?2 "
+     "AND state=2 AND has_children=0 AND coalesce(keep, ?4)>0"},
     {query::job_heartbeat,
      "UPDATE {jobs} SET leased=?3 WHERE id=?1 AND token=?2 AND state=2 RETURNING cancel_requested"},
     {query::job_started, "UPDATE {jobs} SET started=1 WHERE id=?1 AND token=?2 AND state=2"},

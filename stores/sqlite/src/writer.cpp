@@ -32,8 +32,8 @@ error current_error() noexcept {
     }
 }
 
-writer::writer(const options& how, const statements& texts, runtime& on)
-    : how_(how), texts_(texts), on_(on), swept_(steady_clock::now()), thread_([this] { run(); }) {}
+writer::writer(const options& how, const statements& texts, runtime& on, const job_watchers& who)
+    : how_(how), texts_(texts), on_(on), watchers_(who), swept_(steady_clock::now()), thread_([this] { run(); }) {}
 
 void writer::close() {
     {
@@ -75,6 +75,7 @@ void writer::run() {
         const item_list calls = wait_for_calls();
         if (calls.empty()) return;
         process(calls);
+        wake_watchers();
         if (steady_clock::now() - swept_ >= sweep_every) housekeeping();
     }
 }
@@ -265,6 +266,14 @@ std::optional<error> writer::attempt(item& i, bool in_savepoint) {
         }
         return why;
     }
+}
+
+// What was noted by a transaction that was undone makes a hint for nothing.
+void writer::wake_watchers() {
+    if (session_ == nullptr) return;
+    const auto woken = std::exchange(session_->woken, {});
+    if (woken.anywhere) watchers_.ring_all();
+    else if (!woken.queues.empty()) watchers_.ring(woken.queues);
 }
 
 // Forgets what has expired, a little at a time.

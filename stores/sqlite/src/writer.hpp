@@ -11,13 +11,15 @@
 #include <optional>
 #include <thread>
 
+#include <holdfast/job_watchers.hpp>
+
 #include "item.hpp"
 
 namespace holdfast::sqlite {
 
 class writer {
 public:
-    writer(const options& how, const statements& texts, runtime& on);
+    writer(const options& how, const statements& texts, runtime& on, const job_watchers& who);
     ~writer() { close(); }
     // Finishes what is waiting, and takes nothing more. An open unit of work is rolled back.
     void close();
@@ -44,10 +46,12 @@ private:
     void rollback() noexcept;
     std::optional<error> attempt(item& i, bool in_savepoint);
     void housekeeping();
+    void wake_watchers();
 
     const options& how_;
     const statements& texts_;
     runtime& on_;
+    const job_watchers& watchers_;
     // Of the thread alone.
     std::unique_ptr<connection> file_;
     std::unique_ptr<session> session_;

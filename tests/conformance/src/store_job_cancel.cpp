@@ -139,6 +139,26 @@ void open_jobs_cannot_be_purged(store_lab& in) {
     check_equal(user.state_of(id), job_state::pending, "state");
 }
 
+void discard_by_id(store_lab& in) {
+    const job_user user(in);
+    const auto discard = [&](std::vector<identifier> which) {
+        return in.ok(user.jobs().discard(std::move(which)), "discard");
+    };
+    const identifier dead = user.ended_as(kind::dead_letter);
+    const identifier other = user.ended_as(kind::dead_letter);
+    const identifier good = user.ended_as(kind::succeed);
+    const identifier open = user.add();
+    check_equal(discard({dead, open, good, in.next_id()}), 2,
+                "discarded of two that ended, an open and an unknown one");
+    check(user.absence(dead) == job_absence::expired, "what was discarded is told apart from what never was");
+    check(user.absence(good) == job_absence::expired, "expired");
+    check_equal(user.state_of(other), job_state::dead_letter, "state of one that was not named");
+    check_equal(user.state_of(open), job_state::pending, "state of one that has not ended");
+    check_equal(user.count("default", job_state::dead_letter), std::uint64_t{1}, "dead letters that are left");
+    check_equal(discard({dead}), 0, "discarded of one that is gone");
+    check_equal(discard({}), 0, "discarded of none");
+}
+
 } // namespace
 
 store_case_list job_cancel_cases() {
@@ -153,6 +173,7 @@ store_case_list job_cancel_cases() {
         {"purge forgets by state and age, and a note stays", &purge_by_age},
         {"purge forgets no more than it was asked to", &purge_in_portions},
         {"what has not ended cannot be purged", &open_jobs_cannot_be_purged},
+        {"discard forgets the named jobs that have ended, and a note stays", &discard_by_id},
     };
 }
 

@@ -137,6 +137,7 @@ store_case_list job_requeue_cases();
 store_case_list job_reading_cases();
 store_case_list job_content_cases();
 store_case_list job_race_cases();
+store_case_list job_watch_cases();
 store_case_list idempotency_cases();
 store_case_list lock_cases();
 store_case_list outbox_cases();

@@ -1,0 +1,171 @@
+// The client on redis-plus-plus: its Connection, for logins, timeouts and TLS. Where to connect is locator.hpp's matter.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#include <sw/redis++/redis++.h>
+
+#include "hiredis_parts.hpp"
+
+namespace holdfast::redis {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// Connections show nobody their socket: one that has been idle for longer is asked whether it lives.
+constexpr auto unquestioned = std::chrono::milliseconds{1};
+// And so a wait for what is published looks up that often whether it was interrupted.
+constexpr duration look_up = std::chrono::milliseconds{50};
+
+// Of builds with TLS only.
+template <class Options>
+constexpr bool takes_tls = requires(Options o) { o.enabled; };
+
+template <class Options>
+void set_tls(Options& to, const address& where) {
+    if constexpr (takes_tls<Options>) {
+        to.enabled = where.tls;
+        to.cacert = where.files.ca;
+        to.cert = where.files.certificate;
+        to.key = where.files.key;
+        to.sni = where.host;
+    }
+}
+
+void send(sw::redis::Connection& to, const command& what) {
+    std::vector<const char*> texts;
+    std::vector<std::size_t> sizes;
+    for (const std::string& each : what) {
+        texts.push_back(each.data());
+        sizes.push_back(each.size());
+    }
+    to.send(static_cast<int>(what.size()), texts.data(), sizes.data());
+}
+
+class redispp_client final : public client {
+public:
+    redispp_client(sw::redis::Connection to, std::string place) : to_(std::move(to)), place_(std::move(place)) {}
+
+    result<reply> call(const command& what) override {
+        auto all = pipeline({&what, 1});
+        if (!all) return std::unexpected(all.error());
+        return std::move(all->front());
+    }
+
+    result<std::vector<reply>> pipeline(std::span<const command> all) override {
+        const without_sigpipe quiet;
+        try {
+            for (const command& each : all) send(to_, each);
+            std::vector<reply> replies;
+            replies.reserve(all.size());
+            for (std::size_t i = 0; i < all.size(); ++i) replies.push_back(taken(*to_.recv(false)));
+            return replies;
+        } catch (const sw::redis::Error& e) {
+            broken_ = true;
+            return fail(errc::unknown_outcome, place_ + ": the connection was lost before the answer: " + e.what());
+        }
+    }
+
+    bool usable() noexcept override {
+        if (broken_ || to_.broken()) return false;
+        if (clock::now() - to_.last_active() < unquestioned) return true;
+        try {
+            return call({"PING"}).has_value();
+        } catch (...) {
+            return false;
+        }
+    }
+
+private:
+    sw::redis::Connection to_;
+    std::string place_;
+    bool broken_ = false;
+};
+
+class redispp_subscription final : public subscription {
+public:
+    redispp_subscription(sw::redis::Connection to, std::string channel, std::string place)
+        : to_(std::move(to)), channel_(std::move(channel)), place_(std::move(place)) {}
+
+    result<heard> next(duration at_most) override {
+        const without_sigpipe quiet;
+        const auto until = clock::now() + at_most;
+        while (clock::now() < until && !interrupted_.exchange(false)) {
+            try {
+                return heard_in(*to_.recv(false), place_);
+            } catch (const sw::redis::TimeoutError&) {
+                to_.reset();
+            } catch (const sw::redis::Error& e) {
+                return fail(errc::unavailable, place_ + ": the subscription was lost: " + e.what());
+            }
+        }
+        return heard{};
+    }
+
+    // What was sent is written when the next word is waited for.
+    result<void> probe() override {
+        const without_sigpipe quiet;
+        try {
+            send(to_, {"SUBSCRIBE", channel_});
+            return {};
+        } catch (const sw::redis::Error& e) {
+            return fail(errc::unavailable, place_ + ": the subscription was lost: " + e.what());
+        }
+    }
+
+    void interrupt() noexcept override { interrupted_ = true; }
+
+private:
+    sw::redis::Connection to_;
+    std::string channel_;
+    std::string place_;
+    std::atomic<bool> interrupted_ = false;
+};
+
+result<sw::redis::Connection> open(const address& where, duration timeout, duration wait) {
+    const without_sigpipe quiet;
+    sw::redis::ConnectionOptions how;
+    how.host = where.host;
+    how.port = where.port;
+    if (!where.user.empty()) how.user = where.user;
+    how.password = where.password;
+    how.db = where.database;
+    how.keep_alive = true;
+    how.connect_timeout = std::chrono::ceil<std::chrono::milliseconds>(timeout);
+    how.socket_timeout = std::chrono::ceil<std::chrono::milliseconds>(wait);
+    set_tls(how.tls, where);
+    try {
+        return sw::redis::Connection(how);
+    } catch (const sw::redis::ReplyError& e) {
+        return std::unexpected(greeting_error(where, e.what()));
+    } catch (const sw::redis::Error& e) {
+        return fail(errc::unavailable, where.place() + ": cannot connect: " + e.what());
+    }
+}
+
+} // namespace
+
+std::string_view client_name() noexcept {
+    return takes_tls<sw::redis::tls::TlsOptions> ? "redis-plus-plus with TLS" : "redis-plus-plus without TLS";
+}
+bool client_has_tls() noexcept {
+    return takes_tls<sw::redis::tls::TlsOptions>;
+}
+
+result<std::unique_ptr<client>> connect(const address& where, duration timeout) {
+    auto opened = open(where, timeout, timeout);
+    if (!opened) return std::unexpected(opened.error());
+    return std::make_unique<redispp_client>(std::move(*opened), where.place());
+}
+
+result<std::unique_ptr<subscription>> subscribe(const address& where, std::string channel, duration timeout) {
+    auto opened = open(where, timeout, std::min(timeout, look_up));
+    if (!opened) return std::unexpected(opened.error());
+    auto made = std::make_unique<redispp_subscription>(std::move(*opened), std::move(channel), where.place());
+    if (auto asked = made->probe(); !asked) return std::unexpected(asked.error());
+    return made;
+}
+
+} // namespace holdfast::redis

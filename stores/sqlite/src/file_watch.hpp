@@ -1,0 +1,44 @@
+// Hints about what others write to the file: other processes, and the application in transactions that were joined. At
+// rest it sleeps until the system says that the write-ahead log was written to.
+#pragma once
+
+#include <mutex>
+#include <thread>
+
+#include <holdfast/job_watchers.hpp>
+
+#include "session.hpp"
+
+namespace holdfast::sqlite {
+
+class file_watch {
+public:
+    file_watch(const options& how, const statements& texts, const job_watchers& who) noexcept
+        : how_(how), texts_(texts), who_(who) {}
+    ~file_watch() { close(); }
+    file_watch(const file_watch&) = delete;
+    file_watch& operator=(const file_watch&) = delete;
+
+    // Any thread. Starts the thread, if it does not run yet. Without inotify there is none: then only what this process
+    // writes makes hints.
+    void start();
+    void close();
+
+private:
+    void run(const std::stop_token& stop);
+    void watch_file(const std::stop_token& stop);
+    // False: the file has gone, or it is time to stop.
+    bool wait_for_write(int changes, const std::stop_token& stop) const;
+    void look(session& reads) const;
+    void pause(duration d) const noexcept; // shorter when it is time to stop
+
+    const options& how_;
+    const statements& texts_;
+    const job_watchers& who_;
+    std::mutex mutex_;
+    bool closed_ = false;
+    int stopped_ = -1; // an eventfd
+    std::jthread thread_;
+};
+
+} // namespace holdfast::sqlite

@@ -1,0 +1,118 @@
+// Hints from PostgreSQL: across instances, after the listening connection was lost, and behind a proxy that pools.
+#include <atomic>
+#include <thread>
+
+#include "harness/tcp_proxy.hpp"
+#include "stores/postgres_support.hpp"
+
+using namespace holdfast;
+using namespace std::chrono_literals;
+using test::postgres::desk;
+
+namespace {
+
+class hints {
+public:
+    explicit hints(job_store& of) : watch_(of.watch({"default"}, [this] { ++count_; })) {}
+    int count() const { return count_; }
+    bool given() const { return watch_ != nullptr; }
+    // A hint comes after those there were.
+    bool more_than(int before, std::chrono::milliseconds within = 20s) const {
+        const auto give_up = std::chrono::steady_clock::now() + within;
+        while (count_ <= before && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(1ms);
+        return count_ > before;
+    }
+
+private:
+    std::atomic<int> count_ = 0;
+    std::unique_ptr<job_watch> watch_;
+};
+
+} // namespace
+
+TEST_CASE("postgres: a listening connection that was ended is opened again") {
+    NEEDS_POSTGRES();
+    desk d;
+    const auto there = d.another();
+    const hints told(d.jobs());
+    REQUIRE(told.more_than(0)); // it listens now
+    for (int i = 0; i < 3; ++i) {
+        d.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'holdfast'");
+        const int lost = told.count();
+        REQUIRE(told.more_than(lost)); // what may have been missed
+        const int before = told.count();
+        d.await(there->jobs()->enqueue({d.job()}));
+        CHECK(told.more_than(before));
+    }
+}
+
+TEST_CASE("postgres: a listening connection that died silently is noticed, and polling drains meanwhile") {
+    NEEDS_POSTGRES();
+    desk d;
+    harness::tcp_proxy proxy(d.server.port());
+    auto with = d.with;
+    const std::string port = ":" + std::to_string(d.server.port());
+    for (auto& [key, value] : with)
+        if (key == "url") value.replace(value.find(port), port.size(), ":" + std::to_string(proxy.port()));
+    with.emplace_back("listen_check", "100ms");
+    const auto here = test::postgres::open(d.on, with);
+    const hints told(*here->jobs());
+    REQUIRE(told.more_than(0));
+
+    proxy.drop_replies(true);
+    d.add(3);
+    CHECK(d.claim(10).size() == 3); // by those whose connection is good
+    const int before = told.count();
+    std::this_thread::sleep_for(150ms); // the check is on its way, and its answer is dropped
+    proxy.drop_replies(false);
+    CHECK(told.more_than(before)); // on a new connection
+    const int again = told.count();
+    d.add(1);
+    CHECK(told.more_than(again));
+}
+
+TEST_CASE("postgres: behind a proxy that pools transactions there are no hints, and they are still sent") {
+    NEEDS_POSTGRES();
+    desk d;
+    auto with = d.with;
+    with.emplace_back("pooler", "true");
+    const auto pooled = test::postgres::open(d.on, with);
+    const hints none(*pooled->jobs());
+    CHECK_FALSE(none.given());
+
+    const hints told(d.jobs());
+    REQUIRE(told.more_than(0));
+    const int before = told.count();
+    d.await(pooled->jobs()->enqueue({d.job()}));
+    CHECK(told.more_than(before));
+    CHECK(d.claim(1).size() == 1);
+}
+
+TEST_CASE("postgres: a job in the application's own transaction makes a hint when that is committed") {
+    NEEDS_POSTGRES();
+    desk d;
+    const hints told(d.jobs());
+    REQUIRE(told.more_than(0));
+    const auto unit = d.await(d.kept->begin());
+    d.await(d.jobs().enqueue({d.job()}, unit.get()));
+    const int before = told.count();
+    d.await(unit->commit());
+    CHECK(told.more_than(before));
+    CHECK(d.claim(1).size() == 1);
+}
+
+TEST_CASE("postgres: many who enqueue at once send few notifications, and the last job is heard of") {
+    NEEDS_POSTGRES();
+    desk d;
+    const auto there = d.another();
+    const hints told(d.jobs());
+    REQUIRE(told.more_than(0));
+    const int before = told.count();
+    for (int i = 0; i < 200; ++i) d.await(there->jobs()->enqueue({d.job()}));
+    REQUIRE(told.more_than(before));
+    CHECK(told.count() - before < 200);
+    d.claim(1000);
+    const int quiet = told.count();
+    d.await(there->jobs()->enqueue({d.job()}));
+    CHECK(told.more_than(quiet));
+}
