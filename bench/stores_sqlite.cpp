@@ -1,88 +1,45 @@
-#include "stores_sqlite.hpp"
-
-#include <algorithm>
-#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include <sqlite3.h>
 
-#include <holdfast/identifier.hpp>
-#include <holdfast/sync_wait.hpp>
+#include "harness/temporary_folder.hpp"
+#include "stores_driver.hpp"
+#include "stores_each.hpp"
 
 namespace bench {
 
 namespace {
 
-using namespace holdfast;
 using namespace std::chrono_literals;
+using holdfast::due;
+using holdfast::identifier;
 using std::chrono::steady_clock;
 
-constexpr int batch_size = 100;
-constexpr std::size_t body_size = 200;
+constexpr int batch = 500;
 
-double seconds_since(steady_clock::time_point start) {
-    return std::chrono::duration<double>(steady_clock::now() - start).count();
-}
-
-// The plainest queue on SQLite: one table, one index of what is due.
-class raw_queue {
+class raw_file {
 public:
-    explicit raw_queue(const std::string& file) {
+    explicit raw_file(const std::string& file) {
         sqlite3* opened = nullptr;
-        if (sqlite3_open(file.c_str(), &opened) != SQLITE_OK) throw std::runtime_error("cannot open " + file);
+        const int code = sqlite3_open(file.c_str(), &opened);
         db_.reset(opened);
-        run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-            "CREATE TABLE jobs(seq INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, queue TEXT NOT NULL, "
-            "priority INTEGER NOT NULL, due INTEGER NOT NULL, state INTEGER NOT NULL, worker TEXT, leased INTEGER, "
-            "body BLOB NOT NULL);"
-            "CREATE INDEX due ON jobs(queue, priority DESC, due) WHERE state=0");
-        insert_ = prepare("INSERT INTO jobs(id, queue, priority, due, state, body) VALUES(?1,'default',0,?2,0,?3)");
-        claim_ = prepare("UPDATE jobs SET state=1, worker='w', leased=?1 WHERE seq IN (SELECT seq FROM jobs "
-                         "WHERE state=0 AND queue='default' AND priority=0 AND due<=?1 ORDER BY due LIMIT 100) "
-                         "RETURNING id, body");
-        remove_ = prepare("DELETE FROM jobs WHERE id=?1 AND state=1");
+        if (code != SQLITE_OK) throw std::runtime_error("cannot open " + file);
+        run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16384; PRAGMA busy_timeout=5000");
+    }
+    void run(const std::string& sql) const {
+        if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+            throw std::runtime_error(sqlite3_errmsg(db_.get()));
     }
 
-    void add(const std::vector<identifier>& ids, const std::string& body) {
-        run("BEGIN IMMEDIATE");
-        for (const identifier& id : ids) {
-            sqlite3_bind_blob(insert_.get(), 1, id.bytes.data(), 16, SQLITE_STATIC);
-            sqlite3_bind_int64(insert_.get(), 2, 1);
-            sqlite3_bind_blob(insert_.get(), 3, body.data(), static_cast<int>(body.size()), SQLITE_STATIC);
-            finish(insert_.get());
-        }
-        run("COMMIT");
-    }
-    std::size_t claim_and_remove() {
-        std::vector<identifier> ids;
-        run("BEGIN IMMEDIATE");
-        sqlite3_bind_int64(claim_.get(), 1, 2);
-        while (sqlite3_step(claim_.get()) == SQLITE_ROW)
-            std::copy_n(static_cast<const std::uint8_t*>(sqlite3_column_blob(claim_.get(), 0)), 16,
-                        ids.emplace_back().bytes.begin());
-        sqlite3_reset(claim_.get());
-        run("COMMIT; BEGIN IMMEDIATE");
-        for (const identifier& id : ids) {
-            sqlite3_bind_blob(remove_.get(), 1, id.bytes.data(), 16, SQLITE_STATIC);
-            finish(remove_.get());
-        }
-        run("COMMIT");
-        return ids.size();
-    }
-
-private:
+protected:
     struct closer {
         void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
         void operator()(sqlite3_stmt* s) const noexcept { sqlite3_finalize(s); }
     };
     using statement = std::unique_ptr<sqlite3_stmt, closer>;
 
-    void run(const char* sql) const {
-        if (sqlite3_exec(db_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
-            throw std::runtime_error(sqlite3_errmsg(db_.get()));
-    }
     statement prepare(const char* sql) const {
         sqlite3_stmt* made = nullptr;
         if (sqlite3_prepare_v3(db_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &made, nullptr) != SQLITE_OK)
@@ -94,96 +51,162 @@ private:
         sqlite3_reset(s);
     }
 
+private:
     std::unique_ptr<sqlite3, closer> db_;
-    statement insert_, claim_, remove_;
 };
 
-class driven_store {
+// The plainest queue that keeps what ours keeps: what is due by an index, a lease with a token, the end of each attempt.
+class raw_queue : raw_file {
 public:
-    driven_store(store& kept, runtime& on) : jobs_(*kept.jobs()), on_(on) {}
+    explicit raw_queue(const std::string& file) : raw_file(file) {
+        run("CREATE TABLE jobs(seq INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, queue TEXT NOT NULL, type TEXT NOT "
+            "NULL, "
+            "priority INTEGER NOT NULL, due INTEGER NOT NULL, state INTEGER NOT NULL, token INTEGER NOT NULL DEFAULT "
+            "0, "
+            "attempts INTEGER NOT NULL DEFAULT 0, worker TEXT, leased INTEGER, ended INTEGER, body BLOB NOT NULL);"
+            "CREATE INDEX due ON jobs(queue, priority DESC, due) WHERE state=0;"
+            "CREATE INDEX leased ON jobs(leased) WHERE state=1;"
+            "CREATE INDEX ended ON jobs(state, ended) WHERE state>1;"
+            "CREATE TABLE attempts(job INTEGER, token INTEGER, worker TEXT, started INTEGER, ended INTEGER, outcome "
+            "TEXT, "
+            "PRIMARY KEY(job, token)) WITHOUT ROWID");
+        insert_ = prepare("INSERT INTO jobs(id, queue, type, priority, due, state, body) "
+                          "VALUES(?1,'default','bench.job',0,?2,0,?3)");
+        due_ = prepare("SELECT seq, id, body FROM jobs WHERE state=0 AND queue='default' AND priority=0 AND due<=?1 "
+                       "ORDER BY due LIMIT ?2");
+        take_ =
+            prepare("UPDATE jobs SET state=1, token=token+1, attempts=attempts+1, worker='w', leased=?2 WHERE seq=?1");
+        remove_ = prepare("DELETE FROM jobs WHERE id=?1 AND state=1 AND token=1");
+        end_ = prepare("UPDATE jobs SET state=2, ended=?2, leased=NULL WHERE id=?1 AND state=1 AND token=1");
+        history_ = prepare("INSERT INTO attempts VALUES(?1, 1, 'w', 1, 2, 'succeeded')");
+    }
 
-    void add(int count, due when, std::optional<duration> keep_for) {
-        std::vector<new_job> batch(static_cast<std::size_t>(count));
-        for (new_job& j : batch) {
-            j.id = ids_.next();
-            j.what = {"t", 1, "application/json", body_};
-            j.when = when;
-            j.keep_for = keep_for;
+    double add(int rows) {
+        holdfast::identifier_source ids;
+        const std::string body(body_size, 'x');
+        const auto start = steady_clock::now();
+        for (int done = 0; done < rows; done += batch) {
+            run("BEGIN IMMEDIATE");
+            for (int i = 0; i < batch; ++i) {
+                const identifier id = ids.next();
+                sqlite3_bind_blob(insert_.get(), 1, id.bytes.data(), 16, SQLITE_STATIC);
+                sqlite3_bind_int64(insert_.get(), 2, done + i);
+                sqlite3_bind_blob(insert_.get(), 3, body.data(), static_cast<int>(body.size()), SQLITE_STATIC);
+                finish(insert_.get());
+            }
+            run("COMMIT");
         }
-        await(jobs_.enqueue(std::move(batch)));
+        return rows / seconds_since(start);
     }
-    std::vector<claimed_job> claim(int limit) { return await(jobs_.claim({{"default"}, limit, 1min, "w"})); }
-    void settle(const std::vector<claimed_job>& claimed) {
-        std::vector<settlement> ends;
-        for (const auto& each : claimed) ends.push_back({&each.lease, settlement::kind::succeed, {}, {}, {}});
-        await(jobs_.settle(ends));
-    }
-    double claim_p99_us() {
-        std::vector<double> took;
-        for (int i = 0; i < 200; ++i) {
-            add(10, due::now(), 0s);
-            const auto start = steady_clock::now();
-            const auto claimed = claim(10);
-            took.push_back(seconds_since(start) * 1e6);
-            settle(claimed);
+    double drain(bool kept) {
+        const auto start = steady_clock::now();
+        int total = 0;
+        for (int taken = claim(); taken > 0; taken = claim()) {
+            run("BEGIN IMMEDIATE");
+            for (const job& each : jobs_) settle(each, kept);
+            run("COMMIT");
+            total += taken;
         }
-        std::ranges::sort(took);
-        return took[took.size() * 99 / 100];
+        return total / seconds_since(start);
     }
 
 private:
-    template <class T>
-    T await(task<result<T>> call) {
-        auto answer = sync_wait(on_, std::move(call));
-        if (!answer) throw failed(std::move(answer.error()));
-        return std::move(*answer);
+    struct job {
+        std::int64_t seq;
+        identifier id;
+        std::string body;
+    };
+    int claim() {
+        jobs_.clear();
+        run("BEGIN IMMEDIATE");
+        sqlite3_bind_int64(due_.get(), 1, 1'000'000'000);
+        sqlite3_bind_int64(due_.get(), 2, batch);
+        while (sqlite3_step(due_.get()) == SQLITE_ROW) {
+            job& one = jobs_.emplace_back();
+            one.seq = sqlite3_column_int64(due_.get(), 0);
+            std::copy_n(static_cast<const std::uint8_t*>(sqlite3_column_blob(due_.get(), 1)), 16, one.id.bytes.begin());
+            one.body.assign(static_cast<const char*>(sqlite3_column_blob(due_.get(), 2)), body_size);
+        }
+        sqlite3_reset(due_.get());
+        for (const job& each : jobs_) {
+            sqlite3_bind_int64(take_.get(), 1, each.seq);
+            sqlite3_bind_int64(take_.get(), 2, 60);
+            finish(take_.get());
+        }
+        run("COMMIT");
+        return static_cast<int>(jobs_.size());
+    }
+    void settle(const job& one, bool kept) {
+        sqlite3_stmt* end = kept ? end_.get() : remove_.get();
+        sqlite3_bind_blob(end, 1, one.id.bytes.data(), 16, SQLITE_STATIC);
+        if (kept) sqlite3_bind_int64(end, 2, one.seq);
+        finish(end);
+        if (!kept) return;
+        sqlite3_bind_int64(history_.get(), 1, one.seq);
+        finish(history_.get());
     }
 
-    job_store& jobs_;
-    runtime& on_;
-    identifier_source ids_;
-    std::string body_ = std::string(body_size, 'x');
+    statement insert_, due_, take_, remove_, end_, history_;
+    std::vector<job> jobs_;
 };
+
+// The rows that the store would have written, ids that grow.
+std::string many_rows(int first, int rows, int state, const std::string& due) {
+    return "WITH RECURSIVE n(i) AS (SELECT " + std::to_string(first) + " UNION ALL SELECT i+1 FROM n WHERE i<" +
+           std::to_string(first + rows - 1) +
+           ") INSERT INTO holdfast_jobs(id, queue, priority, state, due, max_attempts, max_crashes, may_restart, "
+           "waits, "
+           "cancelled_by_parent, large, created, ended, type, version, content_type, body) "
+           "SELECT CAST(printf('%016d', i) AS BLOB), 'default', 0, " +
+           std::to_string(state) + ", " + due + ", 3, 3, 1, 0, 0, 0, 1, " + (state >= 4 ? "i" : "NULL") +
+           ", 'bench.job', 1, 'application/json', zeroblob(200) FROM n";
+}
+
+void history(store_report& report, const store_scale& scale, driven_store& store, const std::string& file) {
+    store.claim_p99_us(scale.claims / 4);
+    const double empty = store.claim_p99_us(scale.claims);
+    const raw_file raw(file);
+    raw.run(many_rows(1, scale.history, 4, "i"));
+    raw.run(many_rows(scale.history + 1, scale.history, 0, "4000000000000000+i"));
+    raw.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    store.claim_p99_us(scale.claims / 4);
+    const double full = store.claim_p99_us(scale.claims);
+    report.add({"sqlite", "claim p99, " + std::to_string(scale.history) + " finished and future", full, "us",
+                "with an empty table", empty, 0, 1.5});
+    raw.run("UPDATE holdfast_jobs SET state=6 WHERE state=4");
+    const auto [first, last] = store.page_times_us(100, std::min(scale.history / 100, 2000));
+    report.add({"sqlite", "a page of 100 dead letters, far down", last, "us", "the first pages", first, 0, 1.5});
+}
 
 } // namespace
 
-sqlite_figures measure_sqlite(store& kept, runtime& on, const std::string& raw_file, int jobs, int history) {
-    sqlite_figures found;
-    const int batches = jobs / batch_size;
-    const auto per_s = [&](steady_clock::time_point start) { return batches * batch_size / seconds_since(start); };
-
-    raw_queue raw(raw_file);
-    identifier_source ids;
-    const std::string body(body_size, 'x');
-    auto start = steady_clock::now();
-    for (int i = 0; i < batches; ++i) {
-        std::vector<identifier> batch(batch_size);
-        for (identifier& id : batch) id = ids.next();
-        raw.add(batch, body);
+void measure_sqlite(store_report& report, const store_scale& scale) {
+    const holdfast::harness::temporary_folder folder("hfbench");
+    const std::string file = (folder / "store.db").string();
+    raw_queue raw((folder / "raw.db").string());
+    driven_store store("sqlite", {{"file", file}});
+    for (const bool kept : {false, true}) {
+        const std::string what = kept ? ", history kept" : "";
+        double raw_add = 0;
+        double add = 0;
+        const auto [done, raw_done] = best_of(
+            scale.rounds,
+            [&] {
+                add = std::max(add, store.enqueue_in_bulk(scale.jobs, batch, due::now(), kept ? 24h : 0h));
+                return store.drain(batch, 2);
+            },
+            [&] {
+                raw_add = std::max(raw_add, raw.add(scale.jobs));
+                return raw.drain(kept);
+            });
+        if (!kept) report.add({"sqlite", "enqueue in bulk", add, "jobs/s", "the raw statements", raw_add, 0.7, 0});
+        report.add({"sqlite", "claim and settle" + what, done, "jobs/s", "the raw statements", raw_done, 0.7, 0});
     }
-    found.raw_enqueued_per_s = per_s(start);
-    start = steady_clock::now();
-    while (raw.claim_and_remove() > 0) {
-    }
-    found.raw_done_per_s = per_s(start);
-
-    driven_store driven(kept, on);
-    start = steady_clock::now();
-    for (int i = 0; i < batches; ++i) driven.add(batch_size, due::now(), 0s);
-    found.enqueued_per_s = per_s(start);
-    start = steady_clock::now();
-    for (auto claimed = driven.claim(batch_size); !claimed.empty(); claimed = driven.claim(batch_size))
-        driven.settle(claimed);
-    found.done_per_s = per_s(start);
-
-    found.claim_p99_us = driven.claim_p99_us();
-    for (int i = 0; i < history; i += 1000) {
-        driven.add(1000, due::now(), std::nullopt);
-        driven.settle(driven.claim(1000));
-        driven.add(1000, due::after(24h * 365), std::nullopt);
-    }
-    found.claim_p99_with_history_us = driven.claim_p99_us();
-    return found;
+    for (const int clients : {1, 16})
+        report.add({"sqlite", "enqueue one by one, " + std::to_string(clients) + " clients",
+                    store.enqueue_one_by_one(clients, scale.singles / 2), "jobs/s"});
+    store.drain(batch, 2);
+    history(report, scale, store, file);
 }
 
 } // namespace bench

@@ -1,0 +1,261 @@
+// holdfast_job_bench [--out FOLDER] [--quick] [--only STORE]: what a job costs from enqueueing to settlement, through the
+// host as an application uses it, on servers of its own with durable defaults. Prints a table, writes FOLDER/jobs.json.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <sys/resource.h>
+
+#include <holdfast/host.hpp>
+#include <holdfast/sync_wait.hpp>
+#include <holdfast/when_all.hpp>
+
+#include "harness/postgres_server.hpp"
+#include "harness/redis_server.hpp"
+#include "harness/temporary_folder.hpp"
+
+using namespace holdfast;
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+namespace {
+
+// A job that does nothing: kept after it succeeded, as by default, or not.
+template <bool Kept>
+struct no_op {
+    static constexpr job_options options{.name = Kept ? "bench.kept" : "bench.gone",
+                                         .queue = Kept ? "kept" : "gone",
+                                         .keep_for = Kept ? std::optional<duration>() : duration::zero()};
+    std::string text;
+};
+
+} // namespace
+
+template <bool Kept>
+struct holdfast::codec<no_op<Kept>> {
+    static constexpr std::string_view content_type = "text/plain";
+    static std::string encode(const no_op<Kept>& job) { return job.text; }
+    static result<no_op<Kept>> decode(std::string_view body) { return no_op<Kept>{std::string(body)}; }
+};
+
+namespace {
+
+struct scale {
+    int jobs = 200'000;
+    int bulk = 1000;
+    duration singles = 3s;
+    int clients = 16;
+    int latencies = 500;
+    static scale quick() { return {40'000, 1000, 1s, 16, 100}; }
+};
+
+struct figures {
+    std::string store;
+    double enqueue_single_per_s = 0; // one client
+    double enqueue_single_many_per_s = 0;
+    double enqueue_bulk_per_s = 0;
+    double drain_per_s = 0;      // succeeded jobs are not kept
+    double drain_kept_per_s = 0; // history kept
+    double latency_p50_ms = 0;   // enqueue to start, idle worker
+    double latency_p99_ms = 0;
+    double cpu_us_per_job = 0; // of this process, while draining
+};
+
+double seconds_since(steady_clock::time_point start) {
+    return std::chrono::duration<double>(steady_clock::now() - start).count();
+}
+
+double cpu_seconds() {
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    const auto of = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+    };
+    return of(used.ru_utime) + of(used.ru_stime);
+}
+
+template <class T>
+T get(host& on, task<result<T>> what) {
+    auto answer = sync_wait(on.runtime(), std::move(what));
+    if (!answer) throw failed(std::move(answer.error()));
+    return std::move(*answer);
+}
+
+host make_host(const std::string& store, const std::string& jobs) {
+    return host::from_text("[log]\nlevel = 'warning'\n[store]\n" + store + "\n[jobs]\n" + jobs + "\n");
+}
+
+task<int> enqueue_until(jobs& with, steady_clock::time_point end) {
+    int made = 0;
+    while (steady_clock::now() < end) {
+        auto enqueueing = with.enqueue(no_op<false>{std::string(200, 'x')});
+        auto done = co_await std::move(enqueueing);
+        if (!done) throw failed(std::move(done.error()));
+        ++made;
+    }
+    co_return made;
+}
+
+double singles(host& producer, int clients, duration lasting) {
+    const auto start = steady_clock::now();
+    std::vector<task<int>> running;
+    for (int i = 0; i < clients; ++i)
+        running.push_back(
+            enqueue_until(producer.jobs(), start + std::chrono::duration_cast<steady_clock::duration>(lasting)));
+    int made = 0;
+    for (const int each : sync_wait(producer.runtime(), when_all(std::move(running)))) made += each;
+    return made / seconds_since(start);
+}
+
+template <bool Kept>
+double bulk(host& producer, const scale& how) {
+    const auto start = steady_clock::now();
+    for (int made = 0; made < how.jobs; made += how.bulk)
+        get(producer, producer.jobs().enqueue_all(
+                          std::vector<no_op<Kept>>(static_cast<std::size_t>(how.bulk), {std::string(200, 'x')})));
+    return how.jobs / seconds_since(start);
+}
+
+// Until the worker has settled them all.
+template <bool Kept>
+double drain(const std::string& store, int jobs, double& cpu) {
+    auto worker = make_host(store, "concurrency = 500\nprefetch = 4000");
+    worker.add<no_op<Kept>>([](no_op<Kept>) -> task<void> { co_return; });
+    const double cpu_before = cpu_seconds();
+    const auto start = steady_clock::now();
+    worker.start();
+    while (worker.worker().succeeded < static_cast<std::uint64_t>(jobs)) {
+        if (seconds_since(start) > 120) throw std::runtime_error("the queue does not drain");
+        std::this_thread::sleep_for(5ms);
+    }
+    const double took = seconds_since(start);
+    cpu = (cpu_seconds() - cpu_before) * 1e6 / jobs;
+    return jobs / took;
+}
+
+void latencies(const std::string& store, host& producer, int samples, figures& into) {
+    std::atomic<steady_clock::rep> began = 0;
+    auto worker = make_host(store, "");
+    worker.add<no_op<false>>([&](no_op<false>) -> task<void> {
+        began = steady_clock::now().time_since_epoch().count();
+        began.notify_one();
+        co_return;
+    });
+    worker.start();
+    std::vector<double> ms;
+    for (int i = 0; i < samples; ++i) {
+        std::this_thread::sleep_for(3ms); // idle again
+        began = 0;
+        const auto asked = steady_clock::now();
+        get(producer, producer.jobs().enqueue(no_op<false>{"x"}));
+        began.wait(0);
+        const steady_clock::time_point start{steady_clock::duration{began.load()}};
+        ms.push_back(std::chrono::duration<double, std::milli>(start - asked).count());
+    }
+    std::ranges::sort(ms);
+    into.latency_p50_ms = ms[ms.size() / 2];
+    into.latency_p99_ms = ms[ms.size() * 99 / 100];
+}
+
+figures measure(std::string name, const std::string& store, const scale& how) {
+    figures f;
+    f.store = std::move(name);
+    auto producer = make_host(store, "work = false");
+    producer.start();
+    std::printf("%s: enqueueing, draining, waiting\n", f.store.c_str());
+    std::fflush(stdout);
+    f.enqueue_bulk_per_s = bulk<false>(producer, how);
+    f.drain_per_s = drain<false>(store, how.jobs, f.cpu_us_per_job);
+    bulk<true>(producer, how);
+    double ignored = 0;
+    f.drain_kept_per_s = drain<true>(store, how.jobs, ignored);
+    latencies(store, producer, how.latencies, f);
+    f.enqueue_single_per_s = singles(producer, 1, how.singles);
+    f.enqueue_single_many_per_s = singles(producer, how.clients, how.singles);
+    return f;
+}
+
+std::vector<figures> measure_all(const scale& how, std::string_view only) {
+    std::vector<figures> all;
+    const auto wanted = [&](std::string_view name) { return only.empty() || only == name; };
+    if (wanted("sqlite")) {
+        const harness::temporary_folder folder("hfbench");
+        all.push_back(
+            measure("sqlite", "plugin = 'sqlite'\nfile = '" + (folder.path() / "jobs.db").string() + "'", how));
+    }
+    if (wanted("postgres") && harness::postgres_binaries()) {
+        harness::postgres_server server;
+        all.push_back(measure("postgres", "plugin = 'postgres'\nurl = '" + server.socket_url() + "'", how));
+    }
+    if (wanted("redis") && harness::redis_binary()) {
+        harness::redis_server server;
+        all.push_back(measure("redis", "plugin = 'redis'\nurl = '" + server.url() + "'", how));
+    }
+    return all;
+}
+
+void print(const std::vector<figures>& all) {
+    std::printf("\n%-10s %12s %12s %12s %12s %12s %9s %9s %9s\n", "store", "enqueue 1", "enqueue 16", "bulk", "drain",
+                "drain, kept", "p50 ms", "p99 ms", "cpu us");
+    for (const figures& f : all)
+        std::printf("%-10s %10.0f/s %10.0f/s %10.0f/s %10.0f/s %10.0f/s %9.2f %9.2f %9.1f\n", f.store.c_str(),
+                    f.enqueue_single_per_s, f.enqueue_single_many_per_s, f.enqueue_bulk_per_s, f.drain_per_s,
+                    f.drain_kept_per_s, f.latency_p50_ms, f.latency_p99_ms, f.cpu_us_per_job);
+}
+
+void write_json(const std::vector<figures>& all, const std::filesystem::path& file) {
+    std::ofstream to(file);
+    to << "[";
+    for (const figures& f : all) {
+        to << (&f == all.data() ? "\n" : ",\n") << "  {\"store\": \"" << f.store
+           << "\", \"enqueue_single_per_s\": " << f.enqueue_single_per_s
+           << ", \"enqueue_single_16_clients_per_s\": " << f.enqueue_single_many_per_s
+           << ", \"enqueue_bulk_per_s\": " << f.enqueue_bulk_per_s << ", \"drain_per_s\": " << f.drain_per_s
+           << ", \"drain_kept_per_s\": " << f.drain_kept_per_s << ", \"latency_ms\": {\"p50\": " << f.latency_p50_ms
+           << ", \"p99\": " << f.latency_p99_ms << "}, \"cpu_us_per_job\": " << f.cpu_us_per_job << "}";
+    }
+    to << "\n]\n";
+    if (!to) throw std::runtime_error("cannot write " + file.string());
+    std::printf("\nwritten: %s\n", file.c_str());
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    std::optional<std::filesystem::path> out;
+    std::string_view only;
+    scale how;
+    for (int i = 1; i < argc; ++i) {
+        const std::string_view argument = argv[i];
+        if (argument == "--out" && i + 1 < argc) out = argv[++i];
+        else if (argument == "--only" && i + 1 < argc) only = argv[++i];
+        else if (argument == "--quick") how = scale::quick();
+        else {
+            std::fprintf(stderr, "error: unknown argument \"%s\"; use --out FOLDER, --quick, --only STORE\n", argv[i]);
+            return 2;
+        }
+    }
+    try {
+        const auto all = measure_all(how, only);
+        if (all.empty()) throw std::runtime_error("there is nothing to measure: no such store, or no server for it");
+        print(all);
+        if (!out) return 0;
+        std::filesystem::create_directories(*out);
+        write_json(all, *out / "jobs.json");
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "error: %s\n", e.what());
+        return 1;
+    }
+    return 0;
+}
