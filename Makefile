@@ -10,10 +10,10 @@ RELEASE := build/release
 .PHONY: help deps build demo test asan tsan bench format lint install clean
 
 help:
-	@echo "make demo       build and watch a flaky service behind a policy"
+	@echo "make demo       an invoice desk: durable mails, a flaky server, a worker that gets killed"
 	@echo "make test       all tests (SANITIZERS=1, or CI set: then again under ASan+UBSan and TSan)"
 	@echo "make asan       all tests under ASan+UBSan;  make tsan: under TSan"
-	@echo "make bench      benchmarks: a table and build/bench/pipeline.json"
+	@echo "make bench      benchmarks: tables, build/bench/pipeline.json and build/bench/stores.json"
 	@echo "make build      everything, for development, in build/dev (PRESET=release: another preset)"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make lint       clang-tidy and the format of the code;  make format: put it right"
@@ -31,8 +31,8 @@ build:
 demo:
 	@scripts/deps build
 	cmake --preset release
-	cmake --build $(RELEASE) --parallel $(JOBS) --target holdfast_demo holdfast_plugins
-	@$(RELEASE)/bin/holdfast_demo
+	cmake --build $(RELEASE) --parallel $(JOBS) --target invoice_desk runtime_asio store_sqlite
+	@$(RELEASE)/bin/invoice_desk
 
 ifeq ($(SANITIZERS),0)
 test:
@@ -49,11 +49,12 @@ asan tsan:
 	@JOBS=$(JOBS) scripts/test $@
 
 bench:
-	@scripts/deps build bench
+	@scripts/deps build bench servers
 	cmake --preset release
-	cmake --build $(RELEASE) --parallel $(JOBS) --target holdfast_bench holdfast_plugins
+	cmake --build $(RELEASE) --parallel $(JOBS) --target holdfast_bench holdfast_store_bench holdfast_plugins
 	@mkdir -p build/bench
-	@$(RELEASE)/bin/holdfast_bench --out build/bench
+	@$(RELEASE)/bin/holdfast_bench --out build/bench; pipelines=$$?; \
+		$(RELEASE)/bin/holdfast_store_bench --out build/bench && exit $$pipelines
 
 format:
 	@scripts/deps build lint
