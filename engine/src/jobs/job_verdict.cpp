@@ -45,8 +45,9 @@ duration wait_for(const circumstances& about, const failure& f, random_series& r
 settlement judge(const circumstances& about, const failure& f, job_error what, random_series& random) {
     try {
         if (!is_tried_again(about.options.rules, f)) return make(kind::dead_letter, std::move(what));
+        const due when = due::after(wait_for(about, f, random));
         settlement again = make(kind::retry, std::move(what));
-        again.when = due::after(wait_for(about, f, random));
+        again.when = when;
         return again;
     } catch (...) { // a rule or a delay of the user's own
         const auto thrown = std::current_exception();

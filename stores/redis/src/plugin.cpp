@@ -43,6 +43,8 @@ public:
             can.loses = "what the system had not written yet when the machine dies: appendfsync is no; after a "
                         "failover, what the replica had not received";
         }
+        if (majority_locks_ != nullptr)
+            can.loses += "; a lock, when one of the lock_servers comes back without what it said last";
         return can;
     }
 
