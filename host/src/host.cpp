@@ -122,6 +122,16 @@ holdfast::jobs& host::jobs() {
     return impl_->jobs();
 }
 
+host& host::add(recurring_job which) {
+    impl_->add(std::move(which));
+    return *this;
+}
+
+task<result<std::vector<schedule_status>>> host::schedules() {
+    impl_->must_be_started("schedules");
+    return impl_->schedules();
+}
+
 worker_snapshot host::worker() const {
     impl_->must_be_started("worker");
     return impl_->worker();

@@ -11,9 +11,11 @@
 #include <holdfast/application.hpp>
 #include <holdfast/host.hpp>
 #include <holdfast/job_registry.hpp>
+#include <holdfast/job_scheduler.hpp>
 #include <holdfast/job_worker.hpp>
 #include <holdfast/jobs.hpp>
 #include <holdfast/plugin_library.hpp>
+#include <holdfast/system_time_zones.hpp>
 #include <holdfast/task_scope.hpp>
 
 #include "configuration.hpp"
@@ -49,6 +51,7 @@ public:
     using declarations::add;
     void add(const policy& p) override;
     void add(std::unique_ptr<job_type> kind) override;
+    void add(recurring_job which) override;
     void require(const promises& asked) override { require(asked, std::nullopt); }
     void require(facet of, const promises& asked) override { require(asked, of); }
 
@@ -67,6 +70,7 @@ public:
     void must_be_started(std::string_view member) const;
     std::vector<policy_in_force> policies_in_force() const { return book_.in_force(); }
     worker_snapshot worker() const;
+    task<result<std::vector<schedule_status>>> schedules();
     std::vector<store_in_use> stores_in_use() const { return stores_.in_use(); }
     std::vector<std::filesystem::path> plugin_folders() const { return plugin_search_path(config_.plugin_path); }
     bool has_application() const noexcept { return config_.application.has_value(); }
@@ -83,6 +87,7 @@ private:
     void start_policies();
     void start_stores();
     void start_jobs();
+    void make_scheduler(holdfast::store& kept, std::vector<worker_queue>& queues);
     void stop_jobs() noexcept;
     void stop_watching() noexcept;
     void open_store(const detail::plugin_choice& choice, std::optional<facet> only);
@@ -106,6 +111,9 @@ private:
     job_registry kinds_;
     identifier_source ids_;
     std::optional<holdfast::jobs> jobs_;
+    std::vector<recurring_job> recurring_;
+    system_time_zones time_zones_;
+    std::optional<job_scheduler> scheduler_;
     std::optional<job_worker> worker_;
     std::optional<plugin_instance<application>> application_;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <thread>
 
+#include <unistd.h>
+
 #include <holdfast/sync_wait.hpp>
 
 namespace holdfast {
@@ -10,6 +12,11 @@ namespace holdfast {
 void host::impl::add(std::unique_ptr<job_type> kind) {
     if (phase_ != phase::starting) must_be_setting_up("add");
     detail::value_or_throw(kinds_.add(std::move(kind)));
+}
+
+void host::impl::add(recurring_job which) {
+    if (phase_ != phase::starting) must_be_setting_up("add");
+    recurring_.push_back(std::move(which));
 }
 
 void host::impl::without_work() {
@@ -28,15 +35,20 @@ worker_snapshot host::impl::worker() const {
 
 namespace {
 
+void add_queue(std::vector<worker_queue>& to, std::string_view name) {
+    if (std::ranges::find(to, name, &worker_queue::name) == to.end()) to.push_back({.name = std::string(name)});
+}
+
 // The queues that the kinds go to by themselves.
 std::vector<worker_queue> queues_of(const job_registry& kinds) {
     std::vector<worker_queue> queues;
-    kinds.for_each([&](const job_type& kind) {
-        const std::string_view name = kind.options().queue;
-        if (std::ranges::find(queues, name, &worker_queue::name) == queues.end())
-            queues.push_back({.name = std::string(name)});
-    });
+    kinds.for_each([&](const job_type& kind) { add_queue(queues, kind.options().queue); });
     return queues;
+}
+
+std::string machine_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
 std::string in_words(const std::vector<worker_queue>& queues) {
@@ -49,12 +61,14 @@ std::string in_words(const std::vector<worker_queue>& queues) {
 
 void host::impl::start_jobs() {
     const auto kept = stores_.of(facet::jobs);
-    if (!kept && kinds_.empty()) return;
+    const bool has_work = !kinds_.empty() || !recurring_.empty();
+    if (!kept && !has_work) return;
     detail::value_or_throw(kept); // kinds of jobs, and nothing to keep them in
     jobs_.emplace(*(*kept)->jobs(), ids_, config_.jobs.how.defaults, log_.get());
-    if (kinds_.empty() || !config_.jobs.work) return;
+    if (!has_work || !config_.jobs.work) return;
     worker_options how = config_.jobs.how;
     if (!config_.jobs.queues_given) how.queues = queues_of(kinds_);
+    if (!recurring_.empty()) make_scheduler(**kept, how.queues);
     worker_.emplace(worker_parts{.on = *runtime_,
                                  .store = *(*kept)->jobs(),
                                  .kinds = kinds_,
@@ -65,12 +79,32 @@ void host::impl::start_jobs() {
     detail::value_or_throw(worker_->start());
     log_->info("working on jobs from " + in_words(how.queues) + " as " + worker_->name() + ", " +
                std::to_string(how.concurrency) + " at a time");
+    if (scheduler_) detail::value_or_throw(scheduler_->start());
+}
+
+// Slots are jobs themselves, so the worker gets their kinds and works on their queues.
+void host::impl::make_scheduler(holdfast::store& kept, std::vector<worker_queue>& queues) {
+    scheduler_.emplace(
+        scheduler_parts{.on = *runtime_, .store = kept, .client = *jobs_, .log = *log_, .zones = time_zones_},
+        scheduler_options{.node = config_.jobs.node.empty() ? machine_name() : config_.jobs.node});
+    for (const recurring_job& each : recurring_) {
+        add_queue(queues, each.type.queue);
+        detail::value_or_throw(scheduler_->add(each));
+    }
+    detail::value_or_throw(scheduler_->add_kinds(kinds_));
+    for (const std::string& each : scheduler_->node_queues()) add_queue(queues, each);
+}
+
+task<result<std::vector<schedule_status>>> host::impl::schedules() {
+    if (scheduler_) return scheduler_->inspect();
+    return []() -> task<result<std::vector<schedule_status>>> { co_return std::vector<schedule_status>{}; }();
 }
 
 // After this nothing of the worker's runs, but handlers that ignored their tokens.
 void host::impl::stop_jobs() noexcept {
     if (!worker_) return;
     sync_wait(*runtime_, worker_->stop());
+    if (scheduler_) sync_wait(*runtime_, scheduler_->stop());
     const worker_snapshot left = worker_->snapshot();
     if (left.running.empty()) return;
     exit_code_ = exit_code_ == 0 ? 1 : exit_code_;

@@ -78,6 +78,7 @@ result<job_settings> read_job_settings(const config_table& table) {
     std::vector<worker_queue> queues;
     try {
         read.work = values.flag("work", true);
+        read.node = values.text("node", "");
         read_worker(read.how, values);
         for (const std::string& name : values.list("queues")) add_queue(queues, {.name = name});
     } catch (const failed& e) {

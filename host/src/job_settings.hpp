@@ -14,6 +14,7 @@ namespace holdfast::detail {
 struct job_settings {
     bool work = true;                  // false: this process only enqueues
     bool queues_given = false;         // else the queues of the kinds that it knows
+    std::string node;                  // for schedules per node; the machine's name unless given
     worker_options how;                // the queues as well, when given
     std::vector<config_entry> written; // all of it, to tell a change
 

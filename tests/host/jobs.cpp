@@ -157,6 +157,20 @@ TEST_CASE("a host that stops lets running jobs end and gives back what it has no
     CHECK(left.attempts == 0);
 }
 
+TEST_CASE("a job that comes again is fired by the host, and the schedule can be looked at") {
+    static constexpr schedule hourly({.name = "count.hourly", .every = 1h, .at_start = true});
+    std::promise<std::string> counted;
+    auto host = desk();
+    host.add<count>([&](count c) { counted.set_value(c.what); });
+    host.add(recurring(hourly, count{"sheep"}));
+    host.start();
+    CHECK(counted.get_future().get() == "sheep");
+    const auto known = get(host, host.schedules());
+    REQUIRE(known.size() == 1);
+    CHECK(known.front().name == "count.hourly");
+    CHECK(known.front().next_due.has_value());
+}
+
 TEST_CASE("a host with jobs and no store says which section to write") {
     auto host = host::from_text("[plugins]\npath = ['" HOLDFAST_BUILD_PLUGIN_DIR "']\n", "desk.toml");
     host.log_to(std::make_shared<null_logger>());

@@ -12,6 +12,7 @@
 #include <holdfast/policies.hpp>
 #include <holdfast/policy.hpp>
 #include <holdfast/promises.hpp>
+#include <holdfast/schedule.hpp>
 #include <holdfast/store.hpp>
 #include <holdfast/task.hpp>
 
@@ -36,6 +37,9 @@ public:
     void add(Handler handler, Probe... probe) {
         add(job_type_of<Job>(std::move(handler), std::move(probe)...));
     }
+
+    // A job that comes again; see host::add.
+    virtual void add(recurring_job which) = 0;
 
     // The host does not start on stores that cannot keep this: all of them, or the one of a facet, which must be there.
     virtual void require(const promises& asked) = 0;

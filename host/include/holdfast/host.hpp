@@ -16,6 +16,7 @@
 
 #include <holdfast/error.hpp>
 #include <holdfast/facet.hpp>
+#include <holdfast/job_scheduler.hpp>
 #include <holdfast/job_type.hpp>
 #include <holdfast/job_worker.hpp>
 #include <holdfast/jobs.hpp>
@@ -74,6 +75,10 @@ public:
         add_kind(job_type_of<Job>(std::move(handler), std::move(probe)...));
         return *this;
     }
+    // Before start(): fires that job when its schedule says, each slot once among all processes that have it:
+    // host.add(recurring(nightly, make_report{"all"})). The process must also be able to run the job, or leave it to one
+    // that can.
+    host& add(recurring_job which);
     // Before start(): runs on a runtime of the program's own, which outlives the host and is not stopped by it; stop it
     // before the host is destroyed. The configuration must not have a [runtime] then.
     host& use(holdfast::runtime& mine);
@@ -115,6 +120,8 @@ public:
     holdfast::jobs& jobs();
     // What the worker of this process is at; empty when it has none. Only after start().
     worker_snapshot worker() const;
+    // The schedules of this process: when each is due next, what became of the latest run. Only after start().
+    task<result<std::vector<schedule_status>>> schedules();
 
     // Starts if that was not done, and the application plugin if there is one, and returns when that has ended, after
     // SIGTERM, SIGINT or request_stop(), stopped. SIGHUP reloads. Gives the application's exit code, 0 without one, 1
