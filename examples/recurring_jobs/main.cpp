@@ -101,8 +101,8 @@ int main() {
         // [inspect]
         const auto all = lab.wait(fleet.front().scheduler.inspect());
         for (const holdfast::schedule_status& each : all.value())
-            std::cout << each.name << " (" << each.when << ") next " << holdfast::to_text(*each.next_due)
-                      << ", last " << to_text(each.last_state.value()) << "\n";
+            std::cout << each.name << " (" << each.when << ") next " << holdfast::to_text(*each.next_due) << ", last "
+                      << to_text(each.last_state.value()) << "\n";
         // [/inspect]
         for (node& each : fleet) {
             lab.wait(each.worker.stop());

@@ -38,10 +38,8 @@ TEST_CASE("the next time of a cron expression is the one that a walk over all mi
          [](auto, weekday d, int h, int m) {
              return m == 0 && (h == 9 || h == 13 || h == 17) && d.iso_encoding() <= 5;
          }},
-        {"30 6 1,15 * *",
-         [](year_month_day day, auto, int h, int m) {
-             return h == 6 && m == 30 && (day.day() == 1d || day.day() == 15d);
-         }},
+        {"30 6 1,15 * *", [](year_month_day day, auto, int h,
+                             int m) { return h == 6 && m == 30 && (day.day() == 1d || day.day() == 15d); }},
         {"0 0 13 * FRI", // either day
          [](year_month_day day, weekday d, int h, int m) {
              return h == 0 && m == 0 && (day.day() == 13d || d == Friday);
@@ -54,10 +52,8 @@ TEST_CASE("the next time of a cron expression is the one that a walk over all mi
          [](year_month_day day, auto, int h, int m) {
              return h == 23 && m == 59 && day == year_month_day(day.year() / day.month() / last);
          }},
-        {"0 12 29 feb ?",
-         [](year_month_day day, auto, int h, int m) {
-             return h == 12 && m == 0 && day.month() == February && day.day() == 29d;
-         }},
+        {"0 12 29 feb ?", [](year_month_day day, auto, int h,
+                             int m) { return h == 12 && m == 0 && day.month() == February && day.day() == 29d; }},
         {"5/20 22-23 * JAN,JUN-AUG 5-7",
          [](year_month_day day, weekday d, int h, int m) {
              const auto month = static_cast<unsigned>(day.month());
@@ -117,7 +113,7 @@ TEST_CASE("Sunday is 0, 7 and SUN, and a range may end with it") {
 }
 
 TEST_CASE("the 29th of February waits for a leap year, and for the day of the week if both must hold") {
-    CHECK(cron_expression("0 0 29 2 *").next(at(2026y / 1 / 1)) == at(2028y / 2 / 29)); // a Tuesday
+    CHECK(cron_expression("0 0 29 2 *").next(at(2026y / 1 / 1)) == at(2028y / 2 / 29));   // a Tuesday
     CHECK(cron_expression("0 0 29 2 */3").next(at(2026y / 1 / 1)) == at(2032y / 2 / 29)); // a Sunday
 }
 

@@ -11,7 +11,8 @@ namespace {
 struct table {
     explicit table(std::vector<worker_queue> how) : queues(how) {}
     void push(std::size_t in, int priority = 0) {
-        claimed_job job{.lease = job_lease("x", 1), .id = {}, .what = {}, .queue = {}, .priority = priority, .extra = {}};
+        claimed_job job{
+            .lease = job_lease("x", 1), .id = {}, .what = {}, .queue = {}, .priority = priority, .extra = {}};
         runs.push_back(std::make_unique<job_run>(std::move(job), nullptr, in));
         queues.push(in, *runs.back(), priority);
     }

@@ -51,10 +51,11 @@ TEST_CASE("the wait doubles with the attempts, and a wish of the handler's goes 
 }
 
 TEST_CASE("a delay of the job's own making is kept within its limits, and one that throws is a dead letter") {
-    constexpr auto own = job_waits({.max_delay = 1min, .delay_for = [](const failure&, int n) -> std::optional<duration> {
-                                        return n == 1 ? -1s : 1h;
-                                    }});
-    constexpr auto throwing = job_waits({.delay_for = [](const failure&, int) -> std::optional<duration> { throw 42; }});
+    constexpr auto own =
+        job_waits({.max_delay = 1min,
+                   .delay_for = [](const failure&, int n) -> std::optional<duration> { return n == 1 ? -1s : 1h; }});
+    constexpr auto throwing =
+        job_waits({.delay_for = [](const failure&, int) -> std::optional<duration> { throw 42; }});
     job_verdict::circumstances in{.options = plain, .waits = own};
     CHECK(thrown(in, std::runtime_error("x")).when.delay == 0s);
     in.attempt = 2;

@@ -179,6 +179,26 @@ TEST_CASE("coroutines run in both tiers too, and may snooze or say when to come 
     CHECK(b.on.now() - began == 20s);
 }
 
+TEST_CASE("a wish to snooze counts only if the attempt that had it was the last") {
+    bench b;
+    const auto ended = b.run([](mail, job_context& c) {
+        if (c.attempt() > 1) return;
+        c.snooze(3h);
+        throw std::runtime_error("busy");
+    });
+    REQUIRE(ended);
+    CHECK_FALSE(ended->later);
+}
+
+TEST_CASE("a circuit that somebody holds open does not put the job off for ever") {
+    bench b;
+    b.made.policies().bind(guarded).isolate_circuit();
+    const auto ended = b.run([](mail) {}, {}, guarded);
+    REQUIRE(ended);
+    REQUIRE(ended->later);
+    CHECK(b.look(ended->later->id).due_at == b.now() + 90s);
+}
+
 TEST_CASE("options that make no sense are refused before anything runs") {
     bench b;
     bool ran = false;

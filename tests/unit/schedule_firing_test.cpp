@@ -232,8 +232,8 @@ TEST_CASE("a schedule that cannot be kept is refused with its name and the reaso
     };
     CHECK(refusal({.name = "s", .every = 10min}) == "taken");
     CHECK_THAT(refusal({.name = "s", .every = 10min}), ContainsSubstring("two schedules named \"s\""));
-    CHECK_THAT(refusal({.name = "a", .cron = "0 3 * *"}), ContainsSubstring("schedule \"a\"") &&
-                                                               ContainsSubstring("five fields"));
+    CHECK_THAT(refusal({.name = "a", .cron = "0 3 * *"}),
+               ContainsSubstring("schedule \"a\"") && ContainsSubstring("five fields"));
     CHECK_THAT(refusal({.name = "b", .cron = "0 3 * * *", .time_zone = "Europe/Atlantis"}),
                ContainsSubstring("schedule \"b\"") && ContainsSubstring("\"Europe/Atlantis\""));
     CHECK_THAT(refusal({.name = "c", .every = 10min, .per_node = true}), ContainsSubstring("no node"));

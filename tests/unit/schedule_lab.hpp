@@ -96,7 +96,7 @@ struct schedule_fleet {
     system_time_zones zones;
     identifier_source ids{3};
     store_time began{};
-    std::vector<long> begun{};   // when handlers began, seconds
+    std::vector<long> begun{}; // when handlers began, seconds
     int running = 0;
     int most_running = 0;
     std::map<std::string, int> by_node{};

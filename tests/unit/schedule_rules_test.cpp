@@ -158,16 +158,22 @@ TEST_CASE("a fixed delay never comes early and goes on, whichever call to the st
         for (int call = 1; call <= 40; ++call) {
             CAPTURE(applied, call);
             schedule_fleet fleet;
+            const schedule_options pause{.name = "s", .after_each = 1min, .at_start = true};
             schedule_node& first = fleet.node("first");
-            first.add({.name = "s", .after_each = 1min}, 5s);
+            first.add(pause, 5s);
             first.die_at(call, applied);
             first.start();
             schedule_node& second = fleet.node("second");
-            second.add({.name = "s", .after_each = 1min}, 5s);
+            second.add(pause, 5s);
             second.start(false);
             fleet.on.advance(3min);
             second.start_worker();
-            fleet.on.advance(12min);
+            for (int i = 0; i < 12; ++i) { // others start, at any point of the cycle
+                schedule_node& late = fleet.node("late");
+                late.add(pause, 5s);
+                late.start(false);
+                fleet.on.advance(59s);
+            }
             std::vector<store_time> created;
             for (const job_view& each : fleet.jobs_of("work")) {
                 created.push_back(each.created);

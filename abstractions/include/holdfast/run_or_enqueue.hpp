@@ -56,7 +56,7 @@ task<typename awaited<job_function_result<Handler, Job>>::type> run_in_process(H
         attempt& a;
         ~wishes() {
             if (const auto wait = context.wants_retry_after()) a.retry_after(*wait);
-            if (const auto wait = context.wants_snooze()) shared.snooze = wait->count();
+            shared.snooze = context.wants_snooze().value_or(duration{-1}).count(); // of the last attempt alone
         }
     } run{{shared.facts(a), a.runtime(), shared.client.log(), a.stop_token(), &shared.client}, shared, a};
     auto running = call_anywhere<Handler, Job>(handler, std::move(job), run.context);
@@ -112,10 +112,12 @@ task<result<ran_or_enqueued>> run_or_enqueue(jobs& client, bound_policy policy, 
         made->when = due::after(duration{shared.snooze});
     } else if (!has_time) {
         random_series random(made->id.bytes[15]);
-        const auto first = job_waits(options_of<Job>().retry).delay_before(1, random);
-        made->when = due::after(ended.retry_after().value_or(first));
+        const duration first = job_waits(options_of<Job>().retry).delay_before(1, random);
+        const duration asked = ended.retry_after().value_or(forever); // a circuit that was isolated says forever
+        made->when = due::after(asked == forever ? first : asked);
     }
-    co_return co_await detail::enqueue_the_rest(client, std::move(*made), std::move(ended));
+    auto enqueueing = detail::enqueue_the_rest(client, std::move(*made), std::move(ended));
+    co_return co_await std::move(enqueueing);
 }
 
 } // namespace holdfast
