@@ -39,7 +39,8 @@ struct shop : test::store_desk {
 
     harness::child_process worker(int concurrency, std::chrono::milliseconds lease_for = lease) {
         harness::command what;
-        what.arguments = {HOLDFAST_WORKER_PROGRAM, plugin, std::to_string(lease_for.count()), std::to_string(concurrency)};
+        what.arguments = {HOLDFAST_WORKER_PROGRAM, plugin, std::to_string(lease_for.count()),
+                          std::to_string(concurrency)};
         for (const auto& [key, value] : with) what.arguments.push_back(key + "=" + value);
         what.folder = folder.path();
         what.output = folder / "output";
@@ -88,7 +89,9 @@ struct shop : test::store_desk {
         auto all = noted(file);
         return all[to_text(id)];
     }
-    void let_go(const harness::child_process& which) const { test::note(folder / ("go." + std::to_string(which.id())), ""); }
+    void let_go(const harness::child_process& which) const {
+        test::note(folder / ("go." + std::to_string(which.id())), "");
+    }
     // Fails the test when it takes too long.
     void until(const std::string& what, const std::function<bool()>& met) const {
         for (const auto end = std::chrono::steady_clock::now() + 30s; !met();) {

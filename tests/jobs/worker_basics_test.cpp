@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "catch.hpp"
 #include "worker_lab.hpp"
 
@@ -91,4 +93,14 @@ TEST_CASE("ten thousand short jobs drain in batches, and nothing is left behind"
     CHECK(seen.succeeded == 10'000);
     CHECK(seen.prefetched == 0);
     CHECK(seen.unsettled == 0);
+}
+
+TEST_CASE("a worker without a name calls itself after its host, its process and chance") {
+    worker_lab lab;
+    const job_worker one({lab.on, lab.store(), lab.kinds, lab.log});
+    const job_worker other({lab.on, lab.store(), lab.kinds, lab.log});
+    CHECK(std::ranges::count(one.name(), ':') == 2);
+    CHECK(one.name() != other.name());
+    const job_worker named({lab.on, lab.store(), lab.kinds, lab.log}, {.name = "desk-3"});
+    CHECK(named.name() == "desk-3");
 }

@@ -26,9 +26,7 @@ public:
         faulty.before = [this](store_call which) { return before(which); };
         faulty.after = [this](store_call) { return after(); };
         faulty.on = &on;
-        faulty.lag = [this] {
-            return std::exchange(frozen_, {}) + std::chrono::microseconds(random_.next() % 3000);
-        };
+        faulty.lag = [this] { return std::exchange(frozen_, {}) + std::chrono::microseconds(random_.next() % 3000); };
     }
 
     bool alive = true;
@@ -133,9 +131,11 @@ private:
 
     void register_kinds(job_registry& to, worker_view& in) {
         const auto add = [&](job_options how, duration before, duration after, int fails) {
-            to.add(std::make_unique<test::any_job>(how, [this, &in, before, after, fails](payload, job_context& c) {
-                  return effect(in, world_, c, before, after, fails);
-              })).value();
+            to.add(std::make_unique<test::any_job>(how,
+                                                   [this, &in, before, after, fails](payload, job_context& c) {
+                                                       return effect(in, world_, c, before, after, fails);
+                                                   }))
+                .value();
         };
         add({.name = "quick", .retry = {.delay = 1s}}, 0ms, 0ms, 0);
         add({.name = "slow", .retry = {.delay = 1s}}, 2s, 1s, 0);
@@ -177,7 +177,8 @@ private:
                            std::string(to_text(v.state)) + " attempts " + std::to_string(v.attempts) + " crashes " +
                            std::to_string(v.crash_count) + " effects " + std::to_string(world_.effects[v.id]) + ":";
         for (const auto& each : v.history)
-            text += " [" + std::to_string(each.token) + " " + each.worker + " " + each.outcome + " " + each.error.message + "]";
+            text += " [" + std::to_string(each.token) + " " + each.worker + " " + each.outcome + " " +
+                    each.error.message + "]";
         return text;
     }
     std::string text_of_all() {

@@ -10,8 +10,8 @@ using test::worker_lab;
 
 namespace {
 
-constexpr auto twice_more =
-    policy({.name = "twice-more", .retry = {.max_attempts = 2, .delay = 1s, .backoff = backoff::constant, .jitter = false}});
+constexpr auto twice_more = policy(
+    {.name = "twice-more", .retry = {.max_attempts = 2, .delay = 1s, .backoff = backoff::constant, .jitter = false}});
 constexpr auto impatient = policy({.name = "impatient", .timeout = 2s});
 
 task<result<void>> fails(std::string why) {
@@ -105,8 +105,8 @@ TEST_CASE("a worker does not start with a kind whose policy it does not know") {
 TEST_CASE("a second kind of the same name is refused, and so are options that make no sense") {
     worker_lab lab;
     lab.add({.name = "work"}, [](payload, job_context&) { return test::ended_well(); });
-    const auto again = lab.kinds.add(
-        std::make_unique<test::any_job>(job_options{.name = "work"}, [](payload, job_context&) { return test::ended_well(); }));
+    const auto again = lab.kinds.add(std::make_unique<test::any_job>(
+        job_options{.name = "work"}, [](payload, job_context&) { return test::ended_well(); }));
     REQUIRE(!again);
     CHECK(again.error().code == errc::duplicate);
     const auto wrong = lab.kinds.add(std::make_unique<test::any_job>(
@@ -152,7 +152,8 @@ TEST_CASE("a claimed job that is cancelled before it begins does not begin") {
     const auto fetched = lab.worker->snapshot().prefetched;
     CHECK(fetched > 0);
     std::vector<identifier> all;
-    for (const auto& each : lab.get(lab.store().list({.state = job_state::processing}, 1000)).jobs) all.push_back(each.id);
+    for (const auto& each : lab.get(lab.store().list({.state = job_state::processing}, 1000)).jobs)
+        all.push_back(each.id);
     const int before = ran;
     lab.get(lab.store().cancel(all));
     lab.on.advance(25s);

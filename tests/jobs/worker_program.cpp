@@ -72,8 +72,8 @@ task<result<void>> segfault(job_context& c) {
 }
 
 void add(job_registry& to, std::string_view name, task<result<void>> (*handler)(job_context&)) {
-    test::value_of(to.add(std::make_unique<test::any_job>(
-        job_options{.name = name}, [handler](payload, job_context& c) { return handler(c); })));
+    test::value_of(to.add(std::make_unique<test::any_job>(job_options{.name = name},
+                                                          [handler](payload, job_context& c) { return handler(c); })));
 }
 
 int serve(int count, char** arguments) {

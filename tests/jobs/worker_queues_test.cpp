@@ -33,7 +33,8 @@ TEST_CASE("a queue's own limit holds, and the other queues go on beside it") {
     std::map<std::string, int> running;
     std::map<std::string, int> most;
     lab.add({.name = "work"}, [&](payload, job_context& c) {
-        return [](job_context& in, std::map<std::string, int>& now, std::map<std::string, int>& peak) -> task<result<void>> {
+        return [](job_context& in, std::map<std::string, int>& now,
+                  std::map<std::string, int>& peak) -> task<result<void>> {
             const std::string queue(in.queue());
             peak[queue] = std::max(peak[queue], ++now[queue]);
             co_await in.sleep_for(10ms);

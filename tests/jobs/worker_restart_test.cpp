@@ -174,3 +174,30 @@ TEST_CASE("a job that kills its workers is dead after its crashes are spent, and
     CHECK(lab.state(id) == job_state::dead_letter);
     CHECK(lab.look(id).last_error.message == "crashed too often");
 }
+
+TEST_CASE("jobs that were in several crashes run one at a time, so that the guilty one is alone; none is burnt") {
+    worker_lab lab;
+    int running = 0;
+    int most = 0;
+    lab.add({.name = "work"}, [&](payload, job_context& c) {
+        return [](job_context& in, int& now, int& peak) -> task<result<void>> {
+            peak = std::max(peak, ++now);
+            co_await in.sleep_for(100ms);
+            --now;
+            co_return result<void>{};
+        }(c, running, most);
+    });
+    lab.enqueue_many(5);
+    for (int i = 0; i < 2; ++i) {
+        lab.get(lab.store().claim({.queues = {"default"}, .limit = 5, .lease_for = 1s, .worker = "dead"}));
+        lab.on.advance(2s);
+        CHECK(lab.get(lab.store().recover_stale(10)).requeued == 5);
+    }
+    lab.start();
+    lab.on.advance(200ms);
+    CHECK(lab.count_of(job_state::succeeded) == 1);
+    lab.on.advance(20s);
+    CHECK(most == 1);
+    CHECK(lab.count_of(job_state::succeeded) == 5);
+    for (const auto& each : lab.get(lab.store().list({}, 10)).jobs) CHECK(each.attempts == 1);
+}

@@ -107,9 +107,7 @@ TEST_CASE("a handler, or the failure itself, may say when to come again") {
         c.retry_after(17s);
         return throws_runtime("busy");
     });
-    lab.add({.name = "told"}, [](payload, job_context&) {
-        return returns_error({errc::unavailable, "429", 90s});
-    });
+    lab.add({.name = "told"}, [](payload, job_context&) { return returns_error({errc::unavailable, "429", 90s}); });
     const auto asks = lab.enqueue("asks");
     const auto told = lab.enqueue("told");
     lab.start();

@@ -12,7 +12,8 @@ using test::worker_lab;
 
 TEST_CASE("a stop lets running jobs end, and gives back those that were not begun, unburnt") {
     worker_lab lab;
-    lab.add({.name = "work"}, [n = 0](payload, job_context& c) mutable { return test::slept(c, ++n > 100 ? 5s : 2ms); });
+    lab.add({.name = "work"},
+            [n = 0](payload, job_context& c) mutable { return test::slept(c, ++n > 100 ? 5s : 2ms); });
     lab.enqueue_many(1000);
     lab.start({.concurrency = 10});
     lab.on.advance(100ms);
@@ -24,7 +25,8 @@ TEST_CASE("a stop lets running jobs end, and gives back those that were not begu
     CHECK(lab.on.now() - asked <= 5s);
     CHECK(lab.count_of(job_state::processing) == 0);
     CHECK(lab.count_of(job_state::succeeded) + lab.count_of(job_state::pending) == 1000);
-    for (const auto& each : lab.get(lab.store().list({.state = job_state::pending}, 1000)).jobs) REQUIRE(each.attempts == 0);
+    for (const auto& each : lab.get(lab.store().list({.state = job_state::pending}, 1000)).jobs)
+        REQUIRE(each.attempts == 0);
     CHECK(lab.worker->snapshot().released >= static_cast<std::uint64_t>(before.prefetched));
 }
 

@@ -28,10 +28,11 @@ inline constexpr std::string_view tick_kind = "holdfast.tick"; // a slot to come
 inline constexpr std::string_view wait_kind = "holdfast.wait"; // looks after a run until it has ended
 
 struct scheduler_options {
-    std::string node{};                             // who this is, the same after a restart: for per_node
+    std::string node{};                              // who this is, the same after a restart: for per_node
     duration ensure_every = std::chrono::minutes{1}; // looks whether a tick is missing; jittered
-    // A tick of a schedule that is not known here, or has other slots here, is left to other workers, and dropped when
-    // so much time has gone by since its slot: nobody has that schedule any more.
+    // A tick of a schedule that is not known here, or has other slots here, is left to other workers for that long at
+    // least, and dropped when so much time has gone by since its slot (for a run that is waited for, a day): nobody has
+    // that schedule any more.
     duration unknown_delay = std::chrono::seconds{10};
     duration forget_after = std::chrono::minutes{10};
 };
@@ -49,7 +50,7 @@ struct schedule_status {
     std::string name;
     std::string job;
     std::string queue;
-    std::string when; // "0 3 * * * Europe/Berlin", "every 5m", "5m after each", "at start"
+    std::string when;                     // "0 3 * * * Europe/Berlin", "every 5m", "5m after each", "at start"
     std::optional<store_time> next_due{}; // nothing: at the next start, or after the run that has not ended
     bool chained = false;                 // the store has what fires it next
     std::optional<identifier> last_run{}; // the latest that is known of
@@ -75,7 +76,8 @@ public:
 
     // errc::duplicate: the name is taken. errc::invalid_argument: the schedule breaks a rule. Or its zone is unknown.
     result<void> add(recurring_job which);
-    // The kinds that a worker must have to fire schedules. It must work on the queues of their jobs, and on these.
+    // The kinds that a worker must have to fire schedules, when all are added. It must work on the queues of their jobs,
+    // and on these.
     result<void> add_kinds(job_registry& to);
     std::vector<std::string> node_queues() const; // of per_node schedules
     bool empty() const noexcept;

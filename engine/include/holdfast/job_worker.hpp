@@ -30,22 +30,22 @@ struct worker_queue {
 struct worker_options {
     std::vector<worker_queue> queues{{}};
     int concurrency = 100; // jobs that run at the same time
-    // Jobs held beyond those that run, at most. How many there really are follows how quick jobs are: about what this
-    // worker has ended in the last tenth of a second, so that slow jobs are left for others.
+    // Jobs held beyond those that run, at most. How many there really are follows how quick jobs are: what the slots
+    // get through in about a tenth of a second, so that slow jobs are left for others.
     int prefetch = 1000;
-    int batch = 500;                                          // jobs in one call to the store, at most
-    duration settle_wait = std::chrono::milliseconds{10};     // the longest that an ended job waits for others to end
-    duration lease = std::chrono::seconds{60};                // a worker that is silent for so long counts as dead
-    std::optional<duration> heartbeat{};                      // lease / 3
-    duration poll = std::chrono::seconds{1};                  // looks for work that no hint told of
-    duration sweep = std::chrono::seconds{30};                // looks for stale jobs; jittered by a quarter
-    int recovery_limit = 100;                                 // stale jobs recovered in one call to the store
-    duration progress_every = std::chrono::seconds{1};        // progress reports are passed on
-    duration unknown_kind_delay = std::chrono::seconds{30};   // a job of a kind that is not registered comes again
-    duration shutdown_grace = std::chrono::seconds{30};       // running jobs get so long before their tokens fire
-    duration last_wait = std::chrono::seconds{5};             // and so long afterwards; also to write what has ended
-    std::string name{};                                       // who holds the leases; empty = host:pid:random
-    job_defaults defaults{};                                  // for jobs that handlers enqueue
+    int batch = 500;                                        // jobs in one call to the store, at most
+    duration settle_wait = std::chrono::milliseconds{10};   // the longest that an ended job waits for others to end
+    duration lease = std::chrono::seconds{60};              // a worker that is silent for so long counts as dead
+    std::optional<duration> heartbeat{};                    // lease / 3
+    duration poll = std::chrono::seconds{1};                // looks for work that no hint told of
+    duration sweep = std::chrono::seconds{30};              // looks for stale jobs; jittered by a quarter
+    int recovery_limit = 100;                               // stale jobs recovered in one call to the store
+    duration progress_every = std::chrono::seconds{1};      // progress reports are passed on
+    duration unknown_kind_delay = std::chrono::seconds{30}; // a job of a kind that is not registered comes again
+    duration shutdown_grace = std::chrono::seconds{30};     // running jobs get so long before their tokens fire
+    duration last_wait = std::chrono::seconds{5};           // and so long afterwards; also to write what has ended
+    std::string name{};                                     // who holds the leases; empty = host:pid:random
+    job_defaults defaults{};                                // for jobs that handlers enqueue
 };
 
 // What a worker works with. All of it must outlive the worker, and the handlers that ignored a stop.
@@ -64,15 +64,15 @@ struct running_job {
     std::string queue;
     int attempt = 1;
     duration running_for{};
-    bool stuck = false;          // past its hard deadline; given up, but its slot is still taken
-    bool asked_to_stop = false;  // its token has fired
+    bool stuck = false;         // past its hard deadline; given up, but its slot is still taken
+    bool asked_to_stop = false; // its token has fired
 };
 
 struct worker_snapshot {
     std::string name;
     bool paused = false;
     bool stopping = false;
-    bool store_down = false; // the latest call to the store failed
+    bool store_down = false;          // the latest call to the store failed
     std::vector<running_job> running; // longest first
     int prefetched = 0;               // claimed, not yet begun
     int unsettled = 0;                // ended, not yet written

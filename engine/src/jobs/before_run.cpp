@@ -8,6 +8,7 @@ namespace holdfast::detail {
 namespace {
 
 constexpr duration complain_every = std::chrono::minutes{1};
+constexpr std::size_t most_unknown_kinds = 1000; // remembered
 
 bool is_probed(const job_run& r) noexcept {
     return r.job.may_restart && r.kind->type.restart() == restart::probe;
@@ -43,6 +44,7 @@ settlement worker_state::unknown_kind(const job_run& r) {
         const time_point now = with.on.now();
         const auto known = unknown_kinds.find(r.job.what.type);
         complain = known == unknown_kinds.end() || now - known->second >= complain_every;
+        if (unknown_kinds.size() > most_unknown_kinds) unknown_kinds.clear();
         if (complain) unknown_kinds.insert_or_assign(r.job.what.type, now);
     }
     if (complain)

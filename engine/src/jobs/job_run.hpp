@@ -37,8 +37,8 @@ struct job_run {
     bool running = false;   // has a slot
     bool unsettled = false; // something has to be written
     bool stuck = false;
-    bool suspect = false; // see worker_state::put_off_suspect
-    bool asked_again = false; // the store may have taken the settlement already
+    bool suspect = false;           // see worker_state::put_off_suspect
+    bool asked_again = false;       // the store may have taken the settlement already
     std::atomic<bool> lost = false; // somebody else has it: nothing may be written
     std::atomic<bool> cancelled = false;
     std::atomic<bool> timed_out = false;

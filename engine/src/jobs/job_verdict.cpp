@@ -37,8 +37,8 @@ duration wait_for(const circumstances& about, const failure& f, random_series& r
         if (const auto asked = waits.delay_for(f, about.attempt))
             return std::clamp(*asked, duration::zero(), waits.max_delay);
     if (const auto asked = f.retry_after()) return std::max(*asked, duration::zero());
-    const int n = waits.intervals.empty() ? about.attempt
-                                          : std::min(about.attempt, static_cast<int>(waits.intervals.size()));
+    const int n =
+        waits.intervals.empty() ? about.attempt : std::min(about.attempt, static_cast<int>(waits.intervals.size()));
     return waits.delay_before(n, random);
 }
 

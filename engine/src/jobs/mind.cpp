@@ -47,6 +47,7 @@ task<void> worker_state::mind(self s) {
 time_point worker_state::watch_deadlines() {
     const time_point now = with.on.now();
     std::vector<std::stop_source> out_of_time;
+    std::vector<std::string> complaints;
     {
         locked in(*this);
         if (now < next_deadline) return next_deadline;
@@ -61,11 +62,14 @@ time_point worker_state::watch_deadlines() {
             if (now >= r.give_up_at) {
                 out_of_time.push_back(r.stop);
                 give_up_stuck(r, in);
+                complaints.push_back("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) +
+                                     "\" is stuck: its handler runs past its hard deadline and keeps its slot");
                 continue;
             }
             next_deadline = std::min({next_deadline, r.timed_out ? never : r.deadline, r.give_up_at});
         }
     }
+    for (const std::string& each : complaints) with.log.warning(each);
     fire(out_of_time);
     const locked in(*this);
     return next_deadline;
@@ -82,8 +86,6 @@ void worker_state::give_up_stuck(job_run& r, locked& in) {
         random_series mine(random.next());
         add_ending(r, job_verdict::when_stuck(about, mine), in);
     }
-    with.log.warning("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) +
-                     "\" is stuck: its handler runs past its hard deadline and keeps its slot");
     if (stopping && running <= stuck) in.drained = true;
 }
 

@@ -24,9 +24,7 @@ public:
         bool dry = false; // the latest claim found nothing more
 
         int held() const noexcept { return running + static_cast<int>(ready.size()); }
-        bool may_run() const noexcept {
-            return !ready.empty() && (how.concurrency == 0 || running < how.concurrency);
-        }
+        bool may_run() const noexcept { return !ready.empty() && (how.concurrency == 0 || running < how.concurrency); }
     };
     // One call to the store: queues in order of preference, and how many jobs at most.
     struct claim_plan {

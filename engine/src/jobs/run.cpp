@@ -104,8 +104,8 @@ detached worker_state::run_job(self s, run r) {
             s->finish(r, std::move(allowed.ending));
             co_return;
         }
-        auto running = r->kind->policy ? run_under_policy(s, r)
-                                       : r->kind->type.run(std::move(r->job.what), *r->context);
+        auto running =
+            r->kind->policy ? run_under_policy(s, r) : r->kind->type.run(std::move(r->job.what), *r->context);
         auto ended = co_await std::move(running);
         if (!ended) returned = std::move(ended.error());
     } catch (...) {
@@ -116,9 +116,7 @@ detached worker_state::run_job(self s, run r) {
 
 // Every attempt within the run has a context of its own, for its token is its own.
 task<result<void>> worker_state::run_under_policy(self s, run r) {
-    auto once = [&](attempt& a) {
-        return r->kind->type.run(r->job.what, s->add_context(*r, a.stop_token()));
-    };
+    auto once = [&](attempt& a) { return r->kind->type.run(r->job.what, s->add_context(*r, a.stop_token())); };
     auto call = r->kind->policy->execute(std::move(once), r->stop.get_token());
     co_return co_await std::move(call);
 }
@@ -144,7 +142,8 @@ settlement worker_state::judge(job_run& r, const std::exception_ptr& thrown, con
     const auto about = circumstances_of(r);
     if (!thrown && !returned) return job_verdict::after_return(about, r.latest_context().take_output());
     auto mine = draw();
-    auto ending = thrown ? job_verdict::after_throw(about, thrown, mine) : job_verdict::after_error(about, *returned, mine);
+    auto ending =
+        thrown ? job_verdict::after_throw(about, thrown, mine) : job_verdict::after_error(about, *returned, mine);
     ending.output = r.latest_context().take_output();
     return ending;
 }

@@ -9,6 +9,8 @@ namespace {
 
 using kind = settlement::kind;
 
+constexpr std::uint64_t most_epitaphs = 5; // in the log, for one call to the store
+
 // Trying the same call again may help.
 bool is_passing(errc code) noexcept {
     switch (code) {
@@ -197,6 +199,7 @@ void worker_state::written(std::span<job_run* const> which, std::span<const sett
     std::vector<run> gone; // destroyed after the lock is gone
     gone.reserve(which.size());
     std::vector<std::string> epitaphs;
+    std::uint64_t dead = 0;
     int late = 0;
     {
         locked in(*this);
@@ -207,8 +210,9 @@ void worker_state::written(std::span<job_run* const> which, std::span<const sett
             const settled answer = i < answers.size() ? answers[i] : settled{write_answer::gone, {}};
             if (answer.answer == write_answer::done || r.asked_again) {
                 count(counts, what[i], answer);
-                const bool dead = what[i].how == kind::dead_letter || answer.now == job_state::dead_letter;
-                if (dead && answer.answer == write_answer::done) epitaphs.push_back(epitaph(r, what[i]));
+                if (answer.answer == write_answer::done && answer.now == job_state::dead_letter &&
+                    ++dead <= most_epitaphs)
+                    epitaphs.push_back(epitaph(r, what[i]));
             } else {
                 ++counts.lost;
                 ++late;
@@ -220,7 +224,13 @@ void worker_state::written(std::span<job_run* const> which, std::span<const sett
             in.feeder = true;
         }
     }
+    // What is due later may be due before the next look.
+    const auto waits = [](const settled& each) {
+        return each.now == job_state::waiting_retry || each.now == job_state::scheduled;
+    };
+    if (std::ranges::any_of(answers, waits)) hint();
     for (const std::string& each : epitaphs) with.log.warning(each);
+    if (dead > most_epitaphs) with.log.warning("and so do " + std::to_string(dead - most_epitaphs) + " more jobs");
     if (late > 0)
         with.log.warning(std::to_string(late) + (late == 1 ? " job" : " jobs") +
                          " ended after its lease was lost, so nothing was written: this worker was too slow to renew "

@@ -33,7 +33,9 @@ task<void> worker_state::sweep(self s) {
     co_await resume_on(on);
     auto random = s->draw();
     const auto part_of = [&](duration d) {
-        return d <= duration::zero() ? d : duration{static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(d.count()))};
+        return d <= duration::zero()
+                   ? d
+                   : duration{static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(d.count()))};
     };
     time_point next = on.now() + part_of(s->how.sweep);
     for (;;) {

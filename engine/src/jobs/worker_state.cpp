@@ -93,8 +93,8 @@ result<void> worker_state::learn_kinds() {
         const job_options& options = each.options();
         job_kind kind{each, options, job_waits(options.retry)};
         if (!options.policy.empty()) {
-            const std::string what = "job \"" + std::string(options.name) + "\" runs under policy \"" +
-                                     std::string(options.policy) + "\"";
+            const std::string what =
+                "job \"" + std::string(options.name) + "\" runs under policy \"" + std::string(options.policy) + "\"";
             if (with.policies == nullptr) {
                 problem = error{errc::unknown_policy, what + ", but this worker was given no policies", std::nullopt};
                 return;

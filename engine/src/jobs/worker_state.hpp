@@ -157,8 +157,8 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     ready_queues queues;
     std::vector<run> all; // everything held
     int running = 0;
-    int stuck = 0; // of those
-    int suspects = 0; // held; 0 or 1
+    int stuck = 0;           // of those
+    int suspects = 0;        // held; 0 or 1
     double average_run = -1; // seconds; below 0: none has ended yet
     std::deque<job_run*> endings;
     int urgent = 0; // of those, the ones that may not wait
@@ -180,7 +180,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     worker_snapshot counts;
     std::optional<time_point> last_recovery_at;
     std::map<std::string, time_point, std::less<>> unknown_kinds; // when they were last complained of
-    bool failing[4] = {}; // by duty
+    bool failing[4] = {};                                         // by duty
     std::optional<time_point> store_down_since;
 
     struct starter_work : work {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr duration try_again = std::chrono::seconds{5};
 constexpr duration hand_over_again = std::chrono::milliseconds{20};
+constexpr duration first_kept_for = std::chrono::hours{24}; // and then the store's note of it
 constexpr duration hand_over_for = std::chrono::seconds{30}; // then it is missing, and put there like any other
 
 } // namespace
@@ -63,8 +64,12 @@ task<result<void>> scheduler_state::ensure() {
         });
         if (d.is_cycle()) {
             if (handing) continue;
-            const duration first = start && d.when().at_start ? duration::zero() : *d.when().after_each;
-            const store_time slot = *now + std::chrono::duration_cast<std::chrono::microseconds>(first);
+            if (start && d.when().at_start) {
+                auto beginning = begin_cycle(d, *now);
+                const auto began = co_await std::move(beginning);
+                if (!began) co_return std::unexpected(began.error());
+            }
+            const store_time slot = *now + std::chrono::duration_cast<std::chrono::microseconds>(*d.when().after_each);
             batch.push_back(cycle(d, slot, due::at(slot), std::nullopt));
             whose.emplace_back(&d, std::nullopt);
             continue;
@@ -129,6 +134,18 @@ task<result<void>> scheduler_state::fire_start(definition& d, store_time now) {
         }
     }
     note(d, [](definition& of) { of.start_is_due = false; });
+    co_return result<void>{};
+}
+
+// The first of all, once: where there has been one, its end is not known here, and the delay may not be over.
+task<result<void>> scheduler_state::begin_cycle(definition& d, store_time now) {
+    std::vector<new_job> batch;
+    batch.push_back(cycle(d, now, due::now(), std::nullopt));
+    batch.back().id = d.first_cycle_id();
+    batch.back().keep_for = first_kept_for;
+    auto enqueueing = store().enqueue(std::move(batch));
+    const auto answers = co_await std::move(enqueueing);
+    if (!answers) co_return std::unexpected(answers.error());
     co_return result<void>{};
 }
 

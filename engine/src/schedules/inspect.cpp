@@ -10,7 +10,7 @@ namespace detail {
 
 namespace {
 
-constexpr int slots_back = 20;                                      // the latest of them may have been skipped
+constexpr int slots_back = 20; // the latest of them may have been skipped
 constexpr auto look_back = std::chrono::hours{24 * 366 * 2};
 constexpr int cycles_looked_at = 200;
 
@@ -63,7 +63,8 @@ task<result<std::optional<job_view>>> scheduler_state::find_cycle(definition& d)
         if (!view || *view) co_return view;
     }
     for (const job_state state : {job_state::scheduled, job_state::pending, job_state::processing}) {
-        auto listing = store().list({.state = state, .queue = d.queue, .type = std::string(wait_kind)}, cycles_looked_at);
+        auto listing =
+            store().list({.state = state, .queue = d.queue, .type = std::string(wait_kind)}, cycles_looked_at);
         auto page = co_await std::move(listing);
         if (!page) co_return std::unexpected(std::move(page.error()));
         for (job_view& each : page->jobs) {
@@ -99,7 +100,10 @@ task<result<schedule_status>> scheduler_state::inspect(definition& d, store_time
     auto looking = look(*status->last_run);
     const auto run = co_await std::move(looking);
     if (!run) co_return std::unexpected(run.error());
-    if (*run) status->last_state = (*run)->state;
+    if (!*run) co_return status;
+    status->last_state = (*run)->state;
+    if (d.is_cycle() && !status->next_due && (*run)->ended) // nobody has looked yet
+        status->next_due = *(*run)->ended + std::chrono::duration_cast<std::chrono::microseconds>(*d.when().after_each);
     co_return status;
 }
 

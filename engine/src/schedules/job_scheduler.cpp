@@ -18,8 +18,9 @@ std::uint64_t seed_or_random(std::uint64_t seed) {
     return (static_cast<std::uint64_t>(device()) << 32) | device();
 }
 
-constexpr job_options kind_options(std::string_view name) {
+constexpr job_options kind_options(std::string_view name, std::string_view queue) {
     return {.name = name,
+            .queue = queue,
             .attempts = max_job_attempts,
             .retry = {.delay = std::chrono::seconds{1}, .max_delay = std::chrono::minutes{1}},
             .restart = restart::allowed,
@@ -31,7 +32,7 @@ class scheduler_kind final : public job_type {
 public:
     using handler = task<result<void>> (*)(scheduler_state::self, payload, job_context&);
     scheduler_kind(std::string_view name, scheduler_state::self s, handler run)
-        : options_(kind_options(name)), state_(std::move(s)), run_(run) {}
+        : options_(kind_options(name, queue_of(*s))), state_(std::move(s)), run_(run) {}
 
     const job_options& options() const noexcept override { return options_; }
     holdfast::restart restart() const noexcept override { return options_.restart; }
@@ -41,6 +42,11 @@ public:
     task<happened> probe(payload, job_context&) override { co_return happened::unknown; }
 
 private:
+    // One that is worked on in any case.
+    static std::string_view queue_of(const scheduler_state& s) {
+        return s.definitions.empty() ? job_options{}.queue : std::string_view(s.definitions.begin()->second.queue);
+    }
+
     job_options options_;
     scheduler_state::self state_;
     handler run_;
@@ -134,8 +140,7 @@ bool job_scheduler::empty() const noexcept {
 result<void> job_scheduler::start() {
     if (state_->how.ensure_every <= duration::zero())
         return fail(errc::invalid_argument, "scheduler: .ensure_every must be longer than 0");
-    if (std::exchange(state_->started, true))
-        return fail(errc::invalid_argument, "scheduler: it was started already");
+    if (std::exchange(state_->started, true)) return fail(errc::invalid_argument, "scheduler: it was started already");
     state_->loop.spawn(scheduler_state::keep_up(state_));
     return {};
 }

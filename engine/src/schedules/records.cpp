@@ -45,6 +45,9 @@ identifier definition::run_id(store_time slot) const {
 identifier definition::wait_id(store_time slot) const {
     return derived_id({scope, "wait"}, slot);
 }
+identifier definition::first_cycle_id() const {
+    return derived_id({scope, "first cycle"}, store_time{});
+}
 identifier definition::cycle_run_id(const identifier& which, store_time slot) const {
     return derived_id({scope, "run", to_text(which)}, slot);
 }

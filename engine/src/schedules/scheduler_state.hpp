@@ -18,7 +18,7 @@ namespace holdfast::detail {
 
 // What ticks carry, beside schedule_header.
 namespace tick_header {
-inline constexpr std::string_view plan = "schedule-plan"; // slot_plan::text(): of another one, it does not fire
+inline constexpr std::string_view plan = "schedule-plan";         // slot_plan::text(): of another one, it does not fire
 inline constexpr std::string_view last_run = "schedule-last-run"; // of a fixed delay: its run before
 } // namespace tick_header
 
@@ -50,6 +50,7 @@ struct definition {
     identifier tick_id(store_time slot) const;
     identifier run_id(store_time slot) const;
     identifier wait_id(store_time slot) const;
+    identifier first_cycle_id() const;
     identifier cycle_run_id(const identifier& cycle, store_time slot) const;
 };
 
@@ -77,7 +78,7 @@ struct scheduler_state : std::enable_shared_from_this<scheduler_state> {
     // tick.cpp and wait.cpp: the handlers.
     static task<result<void>> on_tick(self s, payload what, job_context& context);
     static task<result<void>> on_wait(self s, payload what, job_context& context);
-    void leave_to_others(store_time slot, store_time now, job_context& context);
+    void leave_to_others(store_time slot, store_time now, duration forget_after, job_context& context);
     task<result<void>> come_up(definition& d, store_time slot, store_time now);
     task<result<void>> fire(definition& d, std::vector<store_time> slots, std::vector<new_job> along);
     task<result<void>> wait_in_line(definition& d, std::string slots, store_time now, job_context& context);
@@ -89,6 +90,7 @@ struct scheduler_state : std::enable_shared_from_this<scheduler_state> {
     static task<void> keep_up(self s);
     task<result<void>> ensure();
     task<result<void>> fire_start(definition& d, store_time now);
+    task<result<void>> begin_cycle(definition& d, store_time now);
     task<result<bool>> needs_tick(definition& d, store_time now);
     task<std::optional<duration>> hand_over(); // when to try again; nothing: all is handed over
     void tell(const result<void>& ended);

@@ -13,7 +13,8 @@ result<slot_plan> slot_plan::make(const schedule_options& options, time_zones& z
         const auto zone = zones.find(options.time_zone);
         if (!zone) return std::unexpected(zone.error());
         made.zone_ = *zone;
-        made.text_ = std::string(options.cron) + " " + std::string(options.time_zone.empty() ? "UTC" : options.time_zone);
+        made.text_ =
+            std::string(options.cron) + " " + std::string(options.time_zone.empty() ? "UTC" : options.time_zone);
     } else if (options.every) {
         made.every_ = *options.every;
         made.text_ = "every " + to_text(*options.every);

@@ -3,18 +3,25 @@
 
 #include <algorithm>
 
+#include "jobs/job_verdict.hpp"
+
 namespace holdfast::detail {
+
+namespace {
+
+constexpr duration longest_put_off = std::chrono::minutes{10};
+
+} // namespace
 
 task<result<void>> scheduler_state::on_tick(self s, payload, job_context& context) {
     auto asking = s->with.store.now();
     const auto now = co_await std::move(asking);
     if (!now) co_return std::unexpected(now.error());
     const auto slot = slot_of(context);
-    if (!slot)
-        co_return fail(errc::invalid_argument, "a \"holdfast.tick\" without a readable schedule-slot header");
+    if (!slot) co_return fail(errc::invalid_argument, "a \"holdfast.tick\" without a readable schedule-slot header");
     definition* const d = s->find(context);
     if (d == nullptr) {
-        s->leave_to_others(*slot, *now, context);
+        s->leave_to_others(*slot, *now, s->how.forget_after, context);
         co_return result<void>{};
     }
     auto coming = s->come_up(*d, *slot, *now);
@@ -61,16 +68,16 @@ task<result<void>> scheduler_state::fire(definition& d, std::vector<store_time> 
 
 // In a fleet that is being updated some nodes know it and some do not; those that do make the next tick by themselves,
 // so dropping one loses no more than its own slot.
-void scheduler_state::leave_to_others(store_time slot, store_time now, job_context& context) {
-    if (now - slot < how.forget_after) {
-        context.snooze(jittered(how.unknown_delay));
+void scheduler_state::leave_to_others(store_time slot, store_time now, duration forget_after, job_context& context) {
+    const duration age = now - slot;
+    if (age < forget_after) {
+        context.snooze(jittered(std::clamp(age / 8, how.unknown_delay, std::max(how.unknown_delay, longest_put_off))));
         return;
     }
     const std::string name(context.header(schedule_header::name).value_or("?"));
-    with.log.warning("schedule \"" + name + "\": its slot of " + to_text(slot) +
-                     " is dropped, for no node that claimed it in " + to_short_text(how.forget_after) +
+    with.log.warning("schedule \"" + job_verdict::clean_text(name) + "\": its slot of " + to_text(slot) +
+                     " is dropped, for no node that claimed it in " + to_short_text(forget_after) +
                      " has that schedule with these times; nothing to do if it was removed or changed");
-    context.output("dropped: no such schedule");
 }
 
 } // namespace holdfast::detail

@@ -10,6 +10,7 @@ namespace {
 
 constexpr duration soon = std::chrono::milliseconds{100};
 constexpr duration longest_look_away = std::chrono::minutes{1};
+constexpr duration forget_waits_after = std::chrono::hours{24}; // a slot may have waited in line for long
 
 // How long to look away from what has been going on for `age`: an eighth of that, so that the number of looks grows with
 // its logarithm only.
@@ -39,11 +40,10 @@ task<result<void>> scheduler_state::on_wait(self s, payload what, job_context& c
     const auto now = co_await std::move(asking);
     if (!now) co_return std::unexpected(now.error());
     const auto slot = slot_of(context);
-    if (!slot)
-        co_return fail(errc::invalid_argument, "a \"holdfast.wait\" without a readable schedule-slot header");
+    if (!slot) co_return fail(errc::invalid_argument, "a \"holdfast.wait\" without a readable schedule-slot header");
     definition* const d = s->find(context);
     if (d == nullptr) {
-        s->leave_to_others(*slot, *now, context);
+        s->leave_to_others(*slot, *now, std::max(s->how.forget_after, forget_waits_after), context);
         co_return result<void>{};
     }
     auto waiting = d->is_cycle() ? s->look_after(*d, *slot, *now, context)
