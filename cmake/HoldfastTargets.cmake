@@ -52,3 +52,20 @@ function(holdfast_ship_plugin target)
     add_dependencies(holdfast_plugins ${target})
     install(TARGETS ${target} DESTINATION "${HOLDFAST_INSTALL_PLUGIN_DIR}")
 endfunction()
+
+# holdfast_precompile(<target> <headers>...): compiles them once for the whole target. Only for what is not installed as
+# headers, since a file might lean on what it does not include.
+function(holdfast_precompile target)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+    # ccache keeps what was compiled with a precompiled header only if told so, and clang must leave the time out of it.
+    if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
+        set(lenient CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
+        set_target_properties(
+            ${target}
+            PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;${lenient};${CMAKE_CXX_COMPILER_LAUNCHER}"
+        )
+        if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+            target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+        endif()
+    endif()
+endfunction()

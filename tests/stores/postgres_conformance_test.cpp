@@ -8,7 +8,8 @@ using namespace holdfast;
 namespace {
 
 // Every case of these groups.
-void run_kit(std::vector<std::string> groups, test::postgres::text_settings with = {}, int rounds = 20) {
+void run_kit(std::vector<std::string> groups, test::postgres::text_settings with = {}, int rounds = 20,
+             int skipped_jobs = 0) {
     asio_runtime on{asio_options{}};
     std::string space;
     with.emplace_back("url", test::postgres::shared_server().url());
@@ -26,9 +27,10 @@ void run_kit(std::vector<std::string> groups, test::postgres::text_settings with
         const conformance::store_options how{.filter = group + "/", .rounds = rounds};
         const auto counted = conformance::run_store_suite(bed, how, [](const conformance::case_result& ended) {
             INFO(ended.title() << ": " << ended.message);
-            CHECK(ended.state == conformance::case_result::passed);
+            CHECK(ended.state != conformance::case_result::failed);
         });
         CHECK(counted.passed > 0);
+        CHECK(counted.skipped == (group == "jobs" ? skipped_jobs : 0));
     }
     // The kit removes what it made.
     CHECK(test::postgres::shared_server().psql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'hf\\_%'") == "0");
@@ -48,5 +50,5 @@ TEST_CASE("postgres: keeps the contract of stores, units of work, locks, idempot
 
 TEST_CASE("postgres: keeps its contracts as if behind a proxy that pools transactions") {
     NEEDS_POSTGRES();
-    run_kit({"jobs", "units"}, {{"pooler", "true"}, {"connections", "3"}}, 2);
+    run_kit({"jobs", "units"}, {{"pooler", "true"}, {"connections", "3"}}, 2, 10); // there are no hints
 }

@@ -135,3 +135,26 @@ TEST_CASE("redis: counts, lists and jobs agree after random work, and nothing is
         d.await(d.kept->destroy());
     }
 }
+
+TEST_CASE("redis: jobs whose time is over are all forgotten by one sweep, however many") {
+    NEEDS_REDIS();
+    harness::redis_server server({.append_only = false});
+    desk d(server.url(), {{"keep_succeeded", "1ms"}, {"keep_tombstones", "0s"}});
+    for (int i = 0; i < 5; ++i) {
+        std::vector<new_job> some;
+        for (int k = 0; k < 500; ++k) {
+            some.push_back(d.job());
+            if (k % 2 == 0) some.back().keep_for = 1us;
+        }
+        d.await(d.jobs().enqueue(some));
+        const auto mine = d.await(d.jobs().claim({{"default"}, 500, 1min, "w"}));
+        std::vector<settlement> all;
+        for (const claimed_job& each : mine) all.push_back(d.success(each));
+        d.await(d.jobs().settle(all));
+    }
+    std::this_thread::sleep_for(2ms);
+    CHECK(d.await(d.jobs().recover_stale(10)).total() == 0);
+    CHECK(by_list(d).empty());
+    CHECK(by_counts(d).empty());
+    CHECK(server.tell("DBSIZE") == ":2"); // meta and the names of the queues
+}

@@ -21,6 +21,25 @@ namespace holdfast::test {
 
 struct schedule_fleet;
 
+// A store whose answers about the time are late by then.
+class late_clock final : public store {
+public:
+    explicit late_clock(store& inner) : inner_(inner) {}
+    std::string_view name() const noexcept override { return inner_.name(); }
+    store_capabilities capabilities() const override { return inner_.capabilities(); }
+    task<result<void>> prepare() override { return inner_.prepare(); }
+    task<result<void>> destroy() override { return inner_.destroy(); }
+    task<result<store_time>> now() override {
+        auto asking = inner_.now();
+        const auto answer = co_await std::move(asking);
+        co_return *answer - late;
+    }
+    std::chrono::seconds late{0};
+
+private:
+    store& inner_;
+};
+
 struct schedule_node {
     schedule_node(schedule_fleet& in, std::string name);
 
@@ -92,6 +111,7 @@ struct schedule_fleet {
 
     simulated_runtime on;
     std::unique_ptr<holdfast::store> held;
+    late_clock clock{*held};
     kept_log log;
     system_time_zones zones;
     identifier_source ids{3};
@@ -105,7 +125,7 @@ struct schedule_fleet {
 
 inline schedule_node::schedule_node(schedule_fleet& fleet, std::string called)
     : in(fleet), name(std::move(called)), store(*fleet.held->jobs()), client(store, fleet.ids),
-      scheduler({fleet.on, *fleet.held, client, fleet.log, fleet.zones}, {.node = name}, 9) {}
+      scheduler({fleet.on, fleet.clock, client, fleet.log, fleet.zones}, {.node = name}, 9) {}
 
 inline task<result<void>> schedule_lab_run(schedule_fleet& in, std::string node, job_context& c, duration takes,
                                            bool fails) {
