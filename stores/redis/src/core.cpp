@@ -142,13 +142,17 @@ result<void> core::check_memory(persistence& into) {
 }
 
 result<void> core::prepare_now() {
+    const auto first = command_now({"EXISTS", key("meta")}); // finds the node of a cluster that has our slot
+    if (!first && first.error().code == errc::unknown_outcome) return fail(errc::unavailable, first.error().message);
+    if (!first) return std::unexpected(first.error());
+    if (first->is_error()) return std::unexpected(to_error(first->text, places_.last()));
     persistence found;
     if (auto ok = check_memory(found); !ok) return ok;
     const auto answer = command_now({"EVAL", script_text(script::prepare), "2", key("meta"), key("none"),
                                      std::to_string(schema_version), random_marker()});
     if (!answer) return std::unexpected(answer.error());
     if (answer->is_error()) return std::unexpected(to_error(answer->text, places_.last()));
-    if (auto ok = load_scripts(); !ok) return ok; // after the first command: on the node that has our slot
+    if (auto ok = load_scripts(); !ok) return ok;
     const std::lock_guard lock(mutex_);
     marker_ = answer->text;
     keeps_ = found;

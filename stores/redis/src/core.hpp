@@ -33,7 +33,7 @@ class core {
 public:
     core(options settings, runtime& runs_on)
         : how(std::move(settings)), on(runs_on), places_(how), connections_(how, places_),
-          hints(how, places_, key("hints")) {}
+          hints_(how, places_, key("hints")) {}
 
     // The script's answer; never an error reply.
     task<result<reply>> run(script which, arguments with, access a);
@@ -49,6 +49,7 @@ public:
 
     persistence keeps() const;
     bool prepared() const;
+    hint_listener& hints() noexcept { return hints_; }
 
     const options how;
     runtime& on;
@@ -65,9 +66,7 @@ private:
     std::string marker_; // names the data that prepare() found; empty before
     std::array<std::string, script_count> hashes_;
     persistence keeps_;
-
-public:
-    hint_listener hints; // the first to go
+    hint_listener hints_; // the first to go
 };
 
 std::string random_marker();

@@ -64,7 +64,7 @@ public:
     task<result<recovery>> recover_stale(int limit) override;
     task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) override;
     std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) override {
-        return core_.hints.watch(std::move(queues), std::move(hint));
+        return core_.hints().watch(std::move(queues), std::move(hint));
     }
     task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override;
     task<result<int>> requeue(std::vector<identifier> which) override;

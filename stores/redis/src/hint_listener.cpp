@@ -13,6 +13,22 @@ constexpr duration longest_pause = std::chrono::seconds{2};
 
 } // namespace
 
+// What the destructor interrupts.
+class hint_listener::attended {
+public:
+    attended(hint_listener& by, subscription& to) : by_(by) { set(&to); }
+    ~attended() { set(nullptr); }
+    attended(const attended&) = delete;
+    attended& operator=(const attended&) = delete;
+
+private:
+    void set(subscription* to) {
+        const std::lock_guard lock(by_.mutex_);
+        by_.listening_ = to;
+    }
+    hint_listener& by_;
+};
+
 hint_listener::~hint_listener() {
     {
         const std::lock_guard lock(mutex_);
@@ -60,11 +76,7 @@ void hint_listener::listen() {
         places_.doubt(*where);
         return;
     }
-    {
-        const std::lock_guard lock(mutex_);
-        if (stop_) return;
-        listening_ = made->get();
-    }
+    const attended now(*this, **made);
     // A connection on which nothing was heard for the timeout is asked to say something, once.
     bool asked = true;
     bool subscribed = false;
@@ -84,14 +96,12 @@ void hint_listener::listen() {
         heard_at = clock::now();
         asked = true;
     }
-    const std::lock_guard lock(mutex_);
-    listening_ = nullptr;
 }
 
 // Many that have come meanwhile make one hint.
 void hint_listener::ring(subscription& from, std::string first) {
     std::vector<std::string> queues = {std::move(first)};
-    while (queues.size() < 1000) {
+    for (int i = 0; i < 1000; ++i) {
         auto more = from.next(duration::zero());
         if (!more || !more->alive) break;
         if (more->message && std::ranges::find(queues, *more->message) == queues.end())

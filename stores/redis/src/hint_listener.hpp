@@ -30,6 +30,7 @@ public:
     std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint);
 
 private:
+    class attended;
     void run();
     // Until the connection is lost or the end.
     void listen();

@@ -16,14 +16,19 @@ arguments of(const std::vector<identifier>& ids) {
     return with;
 }
 
-recovery to_recovery(reply& from) {
-    reader r(from);
+struct sweep {
     recovery done;
-    done.requeued = r.integer();
-    done.failed = r.integer();
-    done.deleted = r.integer();
-    done.dead_letter = r.integer();
-    return done;
+    bool more = false; // to forget
+};
+sweep to_sweep(reply& from) {
+    reader r(from);
+    sweep s;
+    s.done.requeued = r.integer();
+    s.done.failed = r.integer();
+    s.done.deleted = r.integer();
+    s.done.dead_letter = r.integer();
+    s.more = r.flag();
+    return s;
 }
 std::optional<duration> to_wait(reply& from) {
     if (from.number < 0) return std::nullopt;
@@ -90,10 +95,23 @@ arguments to_arguments(const job_filter& filter, int limit, const std::string& b
 
 } // namespace
 
+// A script forgets a thousand jobs at most, so that it does not hold up the others; it is called again for more.
 task<result<recovery>> job_facet::recover_stale(int limit) {
-    arguments with;
-    with.add(std::max(0, limit)).add(core_.how.keep_tombstones).add(core_.how.keep_succeeded);
-    co_return co_await call<recovery>(core_, script::recover_stale, std::move(with), access::write, to_recovery);
+    const auto once = [this](int most) {
+        arguments with;
+        with.add(most).add(core_.how.keep_tombstones).add(core_.how.keep_succeeded);
+        return call<sweep>(core_, script::recover_stale, std::move(with), access::write, to_sweep);
+    };
+    auto first = once(std::max(0, limit));
+    auto swept = co_await std::move(first);
+    if (!swept) co_return std::unexpected(swept.error());
+    bool more = swept->more;
+    for (int i = 0; more && i < 100; ++i) {
+        auto next = once(0);
+        const auto again = co_await std::move(next);
+        more = again && again->more; // what fails here is for the next time
+    }
+    co_return swept->done;
 }
 
 task<result<std::optional<duration>>> job_facet::next_due(std::vector<std::string> queues) {

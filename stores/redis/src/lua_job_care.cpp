@@ -4,10 +4,10 @@
 namespace holdfast::redis::lua {
 
 // Limit, how long a note of a forgotten job stays, retention of succeeded ones. Gives requeued, failed, deleted,
-// dead_letter.
+// dead_letter, and 1 when there is more to forget.
 const std::string_view recover_stale = R"lua(
 local limit, keep_note, keep = num(), num(), num()
-local done = {0, 0, 0, 0}
+local done = {0, 0, 0, 0, 0}
 local function crash(id, j, kind, message)
   end_attempt(id, j, 'crashed', kind, message)
   j[ATT] = j[ATT] - 1
@@ -35,7 +35,11 @@ local function recover(id, j)
   line_up(id, j)
   return 1
 end
-local function overdue(book, before, most) return call('ZRANGEBYSCORE', P .. book, '-inf', before, 'LIMIT', 0, most) end
+local function overdue(book, before, most)
+  local ids = call('ZRANGEBYSCORE', P .. book, '-inf', before, 'LIMIT', 0, most)
+  if book ~= 'l' and #ids == most then done[5] = 1 end
+  return ids
+end
 local stale = overdue('l', now, limit)
 fetch(stale)
 for _, id in ipairs(stale) do
@@ -48,7 +52,7 @@ for _, id in ipairs(stale) do
   end
 end
 for book, before in pairs({x = now, ['e:4'] = now - keep}) do
-  local old = overdue(book, before, math.max(limit, 1000))
+  local old = overdue(book, before, 1000)
   fetch(old)
   for _, id in ipairs(old) do
     if known[id] then forget(id, known[id], keep_note) else enter(book, id, false) end

@@ -5,6 +5,11 @@ namespace holdfast::redis::lua {
 
 // A job as it is shown: state as seen, id, record, what, rare texts, end of the lease.
 const std::string_view view_rules = R"lua(
+-- The state that others see.
+local function seen(j)
+  if (j[ST] == 0 or j[ST] == 3) and not has(j, WFP) and j[DUE] <= now then return 1 end
+  return j[ST]
+end
 local function show(into, id, j, packed)
   local n = #into
   into[n + 1], into[n + 2], into[n + 3] = seen(j), id, packed

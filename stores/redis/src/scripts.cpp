@@ -1,5 +1,7 @@
 #include "scripts.hpp"
 
+#include <initializer_list>
+
 namespace holdfast::redis {
 
 namespace lua {
@@ -63,8 +65,9 @@ namespace {
 // Several calls in one: whatever they need, each in a scope of its own where names are the same.
 std::string unit_text() {
     std::string all(lua::prelude);
-    for (const std::string_view part : {lua::unit_rules, lua::job_books, lua::job_rules, lua::owner_rules, lua::enqueue,
-                                        lua::settle, lua::key_claim, lua::key_complete, lua::receive})
+    for (const std::string_view part :
+         {lua::unit_rules, lua::job_books, lua::line_rules, lua::end_rules, lua::owner_rules, lua::enqueue, lua::settle,
+          lua::key_claim, lua::key_complete, lua::receive})
         all += part;
     all += "local append_all\ndo\n";
     all.append(lua::outbox_rules).append(lua::append);
@@ -75,14 +78,18 @@ std::string unit_text() {
 } // namespace
 
 std::string script_text(script which) {
-    const auto with = [](std::string_view rules, std::string_view body) {
-        return std::string(lua::prelude).append(rules).append(body);
+    const auto join = [](std::initializer_list<std::string_view> parts) {
+        std::string all(lua::prelude);
+        for (const std::string_view each : parts) all += each;
+        return all;
     };
-    const auto job = [&](std::string_view body, std::string_view more = {}) {
-        return with(lua::job_books, std::string(lua::job_rules).append(more).append(body));
+    const auto plain = [&](std::string_view body) { return join({body}); };
+    const auto owner = [&](std::string_view body) { return join({lua::job_books, lua::owner_rules, body}); };
+    const auto view = [&](std::string_view body) { return join({lua::job_books, lua::view_rules, body}); };
+    const auto care = [&](std::string_view body) {
+        return join({lua::job_books, lua::line_rules, lua::end_rules, body});
     };
-    const auto owner = [&](std::string_view body) { return job(body, lua::owner_rules); };
-    const auto view = [&](std::string_view body) { return job(body, lua::view_rules); };
+    const auto message = [&](std::string_view body) { return join({lua::outbox_rules, body}); };
     // Those that units of work need as well are functions.
     const auto whole = [](std::string_view function, const std::string& name) {
         return std::string(function).append("local answers = " + name + "()\nwrite_all()\nreturn answers\n");
@@ -90,37 +97,36 @@ std::string script_text(script which) {
     const auto simple = [](std::string_view function, const std::string& name) {
         return std::string(function).append("return " + name + "()\n");
     };
-    const auto message = [&](std::string_view body) { return with(lua::outbox_rules, body); };
     switch (which) {
     case script::prepare: return std::string(lua::prepare);
-    case script::enqueue: return job(whole(lua::enqueue, "enqueue"));
-    case script::claim: return job(lua::claim);
+    case script::enqueue: return join({lua::job_books, lua::line_rules, whole(lua::enqueue, "enqueue")});
+    case script::claim: return join({lua::job_books, lua::claim});
     case script::unit: return unit_text();
     case script::started: return owner(lua::started);
     case script::heartbeat: return owner(lua::heartbeat);
-    case script::settle: return owner(whole(lua::settle, "settle"));
+    case script::settle: return care(std::string(lua::owner_rules).append(whole(lua::settle, "settle")));
     case script::progress: return owner(lua::progress);
-    case script::recover_stale: return job(lua::recover_stale);
-    case script::next_due: return with({}, lua::next_due);
-    case script::cancel: return job(lua::cancel);
-    case script::requeue: return job(lua::requeue);
-    case script::purge: return job(lua::purge);
-    case script::discard_jobs: return job(lua::discard_jobs);
-    case script::pause: return with({}, lua::pause);
-    case script::queues: return with({}, lua::queues);
+    case script::recover_stale: return care(lua::recover_stale);
+    case script::next_due: return plain(lua::next_due);
+    case script::cancel: return care(lua::cancel);
+    case script::requeue: return care(lua::requeue);
+    case script::purge: return care(lua::purge);
+    case script::discard_jobs: return care(lua::discard_jobs);
+    case script::pause: return plain(lua::pause);
+    case script::queues: return plain(lua::queues);
     case script::get: return view(lua::get);
     case script::list: return view(lua::list);
-    case script::counts: return with({}, lua::counts);
-    case script::lock_acquire: return with({}, lua::lock_acquire);
-    case script::lock_renew: return with({}, lua::lock_renew);
-    case script::lock_release: return with({}, lua::lock_release);
-    case script::lock_promise: return with({}, lua::lock_promise);
-    case script::lock_confirm: return with({}, lua::lock_confirm);
-    case script::key_claim: return with({}, simple(lua::key_claim, "key_claim"));
-    case script::key_begin: return with({}, lua::key_begin);
-    case script::key_complete: return with({}, simple(lua::key_complete, "key_complete"));
-    case script::key_abandon: return with({}, lua::key_abandon);
-    case script::key_renew: return with({}, lua::key_renew);
+    case script::counts: return plain(lua::counts);
+    case script::lock_acquire: return plain(lua::lock_acquire);
+    case script::lock_renew: return plain(lua::lock_renew);
+    case script::lock_release: return plain(lua::lock_release);
+    case script::lock_promise: return plain(lua::lock_promise);
+    case script::lock_confirm: return plain(lua::lock_confirm);
+    case script::key_claim: return plain(simple(lua::key_claim, "key_claim"));
+    case script::key_begin: return plain(lua::key_begin);
+    case script::key_complete: return plain(simple(lua::key_complete, "key_complete"));
+    case script::key_abandon: return plain(lua::key_abandon);
+    case script::key_renew: return plain(lua::key_renew);
     case script::append: return message(simple(lua::append, "append"));
     case script::lease_batch: return message(lua::lease_batch);
     case script::delivered: return message(lua::delivered);
@@ -128,8 +134,8 @@ std::string script_text(script which) {
     case script::set_aside: return message(lua::set_aside);
     case script::send_again: return message(lua::send_again);
     case script::discard: return message(lua::discard);
-    case script::unsent: return with({}, lua::unsent);
-    case script::receive: return with({}, simple(lua::receive, "receive"));
+    case script::unsent: return plain(lua::unsent);
+    case script::receive: return plain(simple(lua::receive, "receive"));
     }
     return {};
 }

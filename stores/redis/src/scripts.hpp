@@ -78,7 +78,7 @@ std::string script_text(script which);
 // Parts, by topic.
 namespace lua {
 extern const std::string_view prepare, prelude;
-extern const std::string_view job_books, job_rules, owner_rules, view_rules;
+extern const std::string_view job_books, line_rules, end_rules, owner_rules, view_rules;
 extern const std::string_view enqueue, claim, started, heartbeat, settle, progress;
 extern const std::string_view recover_stale, cancel, requeue, purge, discard_jobs;
 extern const std::string_view next_due, pause, queues, get, list, counts;
