@@ -134,7 +134,7 @@ struct pipeline_impl::plain_run {
     const plan& in_force;
     attempt first;
 
-    static plain_run& in(async_run& run) noexcept { return *std::launder(reinterpret_cast<plain_run*>(run.room)); }
+    static plain_run& in(call_room& run) noexcept { return *std::launder(reinterpret_cast<plain_run*>(run.room)); }
 };
 
 struct pipeline_impl::full_run {
@@ -143,12 +143,12 @@ struct pipeline_impl::full_run {
     call decide;
     std::optional<attempt> first;
 
-    static full_run& in(async_run& run) noexcept { return *std::launder(reinterpret_cast<full_run*>(run.room)); }
+    static full_run& in(call_room& run) noexcept { return *std::launder(reinterpret_cast<full_run*>(run.room)); }
 };
 
-std::coroutine_handle<> pipeline_impl::start_async(async_operation& what, execution& x, async_run& run,
+std::coroutine_handle<> pipeline_impl::start_async(async_operation& what, execution& x, call_room& run,
                                                    std::coroutine_handle<> then) {
-    static_assert(sizeof(plain_run) <= async_run::room_size && sizeof(full_run) <= async_run::room_size);
+    static_assert(sizeof(plain_run) <= call_room::room_size && sizeof(full_run) <= call_room::room_size);
     const plan& in_force = current();
     x.report.policy = cell_.name;
     run.owner = this;
@@ -164,7 +164,7 @@ std::coroutine_handle<> pipeline_impl::start_async(async_operation& what, execut
     return start_full(in_force, run);
 }
 
-[[gnu::noinline]] std::coroutine_handle<> pipeline_impl::start_full(const plan& in_force, async_run& run) {
+[[gnu::noinline]] std::coroutine_handle<> pipeline_impl::start_full(const plan& in_force, call_room& run) {
     async_operation& what = *run.what;
     execution& x = *run.x;
     auto* full = ::new (run.room) full_run(*this, in_force, what, x);
@@ -185,7 +185,7 @@ std::coroutine_handle<> pipeline_impl::start_async(async_operation& what, execut
 }
 
 std::coroutine_handle<> pipeline_impl::plain_ended(detail::task_end& of) noexcept {
-    auto& run = static_cast<async_run&>(of);
+    auto& run = static_cast<call_room&>(of);
     plain_run& plain = plain_run::in(run);
     run.x->report.attempt_count = 1;
     const invoke_end end = run.what->ended(0);
@@ -197,7 +197,7 @@ std::coroutine_handle<> pipeline_impl::plain_ended(detail::task_end& of) noexcep
 }
 
 std::coroutine_handle<> pipeline_impl::full_ended(detail::task_end& of) noexcept {
-    auto& run = static_cast<async_run&>(of);
+    auto& run = static_cast<call_room&>(of);
     full_run& full = full_run::in(run);
     const invoke_end end = run.what->ended(0);
     if (full.decide.succeeded(end)) [[likely]] {
@@ -207,7 +207,7 @@ std::coroutine_handle<> pipeline_impl::full_ended(detail::task_end& of) noexcept
     return run.go_on(after_full(static_cast<pipeline_impl&>(*run.owner), run));
 }
 
-task<void> pipeline_impl::after_plain(pipeline_impl& self, async_run& run) {
+task<void> pipeline_impl::after_plain(pipeline_impl& self, call_room& run) {
     plain_run& plain = plain_run::in(run);
     const invoke_end end = run.what->finish(0);
     call c(self, plain.in_force, *run.what, *run.x);
@@ -216,7 +216,7 @@ task<void> pipeline_impl::after_plain(pipeline_impl& self, async_run& run) {
     if (then != call::next::finished) co_await self.drive(c, *run.what, then);
 }
 
-task<void> pipeline_impl::after_full(pipeline_impl& self, async_run& run) {
+task<void> pipeline_impl::after_full(pipeline_impl& self, call_room& run) {
     full_run& full = full_run::in(run);
     const invoke_end end = run.what->finish(0);
     const call::next then = full.decide.not_succeeded(end, *full.first);
@@ -241,7 +241,7 @@ task<void> pipeline_impl::run_async(async_operation& what, execution& x) {
         pipeline_impl& self;
         async_operation& what;
         execution& x;
-        async_run run{};
+        call_room run{};
         bool await_ready() const noexcept { return false; }
         std::coroutine_handle<> await_suspend(std::coroutine_handle<> then) {
             return self.start_async(what, x, run, then);

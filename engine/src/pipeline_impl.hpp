@@ -37,7 +37,7 @@ public:
     runtime& on() const noexcept override { return on_; }
     void run(operation& what, execution& x) noexcept override;
     task<void> run_async(async_operation& what, execution& x) override;
-    std::coroutine_handle<> start_async(async_operation& what, execution& x, async_run& run,
+    std::coroutine_handle<> start_async(async_operation& what, execution& x, call_room& run,
                                         std::coroutine_handle<> then) override;
     void fallback_ended(execution& x, bool used) noexcept override;
     policy_options options() const override { return current().options; }
@@ -68,14 +68,14 @@ private:
     void after_plain(const plan& in_force, operation& what, execution& x, invoke_end end,
                      const attempt& first) noexcept;
     void drive(call& c, operation& what, call_next then) noexcept;
-    std::coroutine_handle<> start_full(const plan& in_force, async_run& run);
+    std::coroutine_handle<> start_full(const plan& in_force, call_room& run);
     task<void> drive(call& c, async_operation& what, call_next then);
     struct plain_run;
     struct full_run;
     static std::coroutine_handle<> plain_ended(detail::task_end& of) noexcept;
     static std::coroutine_handle<> full_ended(detail::task_end& of) noexcept;
-    static task<void> after_plain(pipeline_impl& self, async_run& run);
-    static task<void> after_full(pipeline_impl& self, async_run& run);
+    static task<void> after_plain(pipeline_impl& self, call_room& run);
+    static task<void> after_full(pipeline_impl& self, call_room& run);
     task<void> run_waiting(call& c, async_operation& what, call_next then);
     void circuit_moved(const circuit_breaker::transition& t) const;
 

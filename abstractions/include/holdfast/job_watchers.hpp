@@ -27,9 +27,7 @@ public:
 
     // Calls the hints of those who watch one of these queues, each once, on this thread, without a lock held.
     void ring(std::span<const std::string> queues) const {
-        call_those([&](const watch& w) {
-            return std::ranges::find_first_of(w.queues, queues) != w.queues.end();
-        });
+        call_those([&](const watch& w) { return std::ranges::find_first_of(w.queues, queues) != w.queues.end(); });
     }
     void ring_all() const {
         call_those([](const watch&) { return true; });

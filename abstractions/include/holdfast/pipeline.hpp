@@ -48,10 +48,10 @@ struct execution {
 
 // A call without a thread: what has to stay alive while it runs, in the caller's frame. `rest` is a coroutine, for the
 // runners and the calls that need one; a runner keeps what it likes in `room`, and destroys it by the end of the call.
-struct async_run : detail::task_end {
-    async_run() noexcept {}
-    async_run(const async_run&) = delete;
-    async_run& operator=(const async_run&) = delete;
+struct call_room : detail::task_end {
+    call_room() noexcept {}
+    call_room(const call_room&) = delete;
+    call_room& operator=(const call_room&) = delete;
 
     static constexpr std::size_t room_size = 384;
     pipeline* owner = nullptr;
@@ -95,7 +95,7 @@ public:
     virtual task<void> run_async(async_operation& what, execution& x) = 0;
     // The same for a caller that has the room: gives the coroutine to resume, which leads to `then`. The last result may
     // still be in the operation's task. All of them must live until `then` is resumed.
-    virtual std::coroutine_handle<> start_async(async_operation& what, execution& x, async_run& run,
+    virtual std::coroutine_handle<> start_async(async_operation& what, execution& x, call_room& run,
                                                 std::coroutine_handle<> then) {
         run.then = then;
         return run.go_on(run_async(what, x));

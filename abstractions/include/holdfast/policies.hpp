@@ -226,7 +226,7 @@ private:
         operation_type what_;
         std::conditional_t<Try, outcome<result_type>, execution_report::fields> report_{};
         execution x_ = start(report_, of_.stop_);
-        async_run run_;
+        call_room run_;
     };
 
     static task<value_type> await_it(async_call self) { co_return co_await std::move(self); }

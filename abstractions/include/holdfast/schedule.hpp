@@ -61,8 +61,8 @@ struct schedule_options {
     std::string_view time_zone{};         // of cron: "Europe/Berlin", "+02:00"; UTC
     holdfast::overlap overlap = overlap::skip;
     holdfast::misfire misfire = misfire::fire_once;
-    int max_catch_up = 100;                                // slots that one moment may fire, at most: 1 to 1000
-    duration misfire_after = std::chrono::minutes{1};      // later than that is missed
+    int max_catch_up = 100;                           // slots that one moment may fire, at most: 1 to 1000
+    duration misfire_after = std::chrono::minutes{1}; // later than that is missed
     bool per_node = false; // every node fires for itself, and runs it itself: queue "<queue>@<node>"
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr duration try_again = std::chrono::seconds{5};
 constexpr duration hand_over_again = std::chrono::milliseconds{20};
-constexpr duration first_kept_for = std::chrono::hours{24}; // and then the store's note of it
+constexpr duration first_kept_for = std::chrono::hours{24};  // and then the store's note of it
 constexpr duration hand_over_for = std::chrono::seconds{30}; // then it is missing, and put there like any other
 
 } // namespace
@@ -70,7 +70,7 @@ task<result<void>> scheduler_state::ensure() {
                 if (!began) co_return std::unexpected(began.error());
             }
             const store_time slot = *now + std::chrono::duration_cast<std::chrono::microseconds>(*d.when().after_each);
-            batch.push_back(cycle(d, slot, due::at(slot), std::nullopt));
+            batch.push_back(cycle(d, slot, due::after(*d.when().after_each), std::nullopt)); // `now` may be old
             whose.emplace_back(&d, std::nullopt);
             continue;
         }

@@ -145,6 +145,17 @@ bool bell::has_unsent() const {
     return !unsent_.empty();
 }
 
+void bell::send_all(line& open) {
+    const auto queues = take_unsent();
+    try {
+        open.send(queues);
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        unsent_.insert(queues.begin(), queues.end()); // for the next connection
+        throw;
+    }
+}
+
 void bell::run(const std::stop_token& stop) {
     duration pause = first_pause;
     while (!stop.stop_requested()) {
@@ -174,7 +185,7 @@ void bell::serve(line& open, const std::stop_token& stop) {
             may_check = steady_clock::now() + pool_.how().listen_check;
         }
         if (present >= may_send && has_unsent()) {
-            open.send(take_unsent());
+            send_all(open);
             may_send = steady_clock::now() + most_often;
         }
         if (open.listens()) open.take();

@@ -35,6 +35,7 @@ private:
     void wake() const noexcept;
     void run(const std::stop_token& stop);
     void serve(line& open, const std::stop_token& stop);
+    void send_all(line& open);
     std::vector<std::string> take_unsent();
     bool has_unsent() const;
 

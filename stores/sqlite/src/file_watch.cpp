@@ -92,10 +92,11 @@ void file_watch::watch_file(const std::stop_token& stop) {
     data_version version(file.handle());
     const descriptor changes{::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
     const std::string log = how_.file + "-wal";
-    if (::inotify_add_watch(changes.number, log.c_str(), IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF) < 0) return;
-    look(reads); // what was written before
-    while (wait_for_write(changes.number, stop)) {
-        // The system tells of writes to the log before the commit that they belong to can be seen.
+    const bool told = ::inotify_add_watch(changes.number, log.c_str(), IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF) >= 0;
+    look(reads); // what was committed before; without inotify this is all, every reopen_after
+    if (!told) return;
+    do {
+        // The log is written to before the commit can be seen, and we may have come in between.
         duration step = first_pause;
         for (duration waited{}; waited < longest_commit && !stop.stop_requested(); waited += step) {
             if (version.changed()) {
@@ -106,7 +107,7 @@ void file_watch::watch_file(const std::stop_token& stop) {
             pause(step);
             step = std::min(2 * step, longest_pause);
         }
-    }
+    } while (wait_for_write(changes.number, stop));
 }
 
 bool file_watch::wait_for_write(int changes, const std::stop_token& stop) const {

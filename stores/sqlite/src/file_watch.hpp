@@ -19,8 +19,7 @@ public:
     file_watch(const file_watch&) = delete;
     file_watch& operator=(const file_watch&) = delete;
 
-    // Any thread. Starts the thread, if it does not run yet. Without inotify there is none: then only what this process
-    // writes makes hints.
+    // Any thread. Starts the thread, if it does not run yet.
     void start();
     void close();
 

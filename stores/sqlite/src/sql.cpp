@@ -47,6 +47,11 @@ namespace {
     "position, id, topic, key, attempts, type, version, content_type, headers, last_error, "                           \
     "CASE WHEN large THEN (SELECT b.body FROM {message_bodies} b WHERE b.message=position) ELSE body END"
 
+// As many as ids_at_once.
+#define HOLDFAST_IDS                                                                                                   \
+    "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,"                                                       \
+    "?20,?21,?22,?23,?24,?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35"
+
 struct entry {
     query which;
     std::string_view text;
@@ -89,19 +94,21 @@ constexpr entry entries[] = {
     {query::job_next_priority, "SELECT priority FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
                                " AND queue=?1 AND priority<?2 ORDER BY priority DESC LIMIT 1"},
     {query::job_due,
-     "SELECT seq, id, attempts, max_attempts, crashes, generation, may_restart, cancel_requested, type, version, "
+     "SELECT id, attempts, max_attempts, crashes, generation, may_restart, cancel_requested, type, version, "
      "content_type, headers, " HOLDFAST_BODY " FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
      " AND queue=?1 AND priority=?2 AND due<=?3 ORDER BY due, id LIMIT ?4"},
-    {query::job_take,
-     "UPDATE {jobs} SET state=2, token=?2, attempts=attempts+1, started=0, worker=?3, claimed=?4, leased=?5 "
-     "WHERE seq=?1"},
-    // The success of a job that has nothing to it: no children, no earlier attempts to delete, no body elsewhere. When it
+    {query::job_take, // those that job_due gave
+     "UPDATE {jobs} SET state=2, token=?5, attempts=attempts+1, started=0, worker=?6, claimed=?3, leased=?7 "
+     "WHERE seq IN (SELECT seq FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
+     " AND queue=?1 AND priority=?2 AND due<=?3 ORDER BY due, id LIMIT ?4)"},
+    // Successes of jobs that have nothing to them: no children, no earlier attempts to delete, no body elsewhere. When one
     // is kept, its lease is left in the row: that tells that the row is the only record of its last attempt.
-    {query::job_done_forget, "DELETE FROM {jobs} WHERE id=?1 AND token=?2 AND state=2 AND has_children=0 AND runs=0 "
-                             "AND large=0 AND coalesce(keep, ?3)<=0"},
+    {query::job_done_forget,
+     "DELETE FROM {jobs} WHERE id IN (" HOLDFAST_IDS ") AND token=?1 AND state=2 AND has_children=0 "
+     "AND runs=0 AND large=0 AND coalesce(keep, ?2)<=0 RETURNING id"},
     {query::job_done_keep,
-     "UPDATE {jobs} SET state=4, ended=?3, expires=?3+coalesce(keep, ?4) WHERE id=?1 AND token=?2 "
-     "AND state=2 AND has_children=0 AND coalesce(keep, ?4)>0"},
+     "UPDATE {jobs} SET state=4, ended=?3, expires=?3+coalesce(keep, ?2) WHERE id IN (" HOLDFAST_IDS
+     ") AND token=?1 AND state=2 AND has_children=0 AND coalesce(keep, ?2)>0 RETURNING id"},
     {query::job_heartbeat,
      "UPDATE {jobs} SET leased=?3 WHERE id=?1 AND token=?2 AND state=2 RETURNING cancel_requested"},
     {query::job_started, "UPDATE {jobs} SET started=1 WHERE id=?1 AND token=?2 AND state=2"},

@@ -104,6 +104,9 @@ std::string quoted(std::string_view name);
 // Replaces every {name} by the quoted name of that table or index under the prefix.
 std::string expand(std::string_view prefix, std::string_view text);
 
+// Parameters of job_done_forget and job_done_keep: token, default keep, time, then this many ids, some perhaps twice.
+inline constexpr std::size_t ids_at_once = 32;
+
 class statements {
 public:
     explicit statements(std::string_view prefix);
