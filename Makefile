@@ -13,7 +13,7 @@ help:
 	@echo "make demo       an invoice desk: durable mails, a flaky server, a worker that gets killed"
 	@echo "make test       all tests (SANITIZERS=1, or CI set: then again under ASan+UBSan and TSan)"
 	@echo "make asan       all tests under ASan+UBSan;  make tsan: under TSan"
-	@echo "make bench      benchmarks: tables, build/bench/pipeline.json and build/bench/stores.json"
+	@echo "make bench      benchmarks: tables, and pipeline.json, stores.json, jobs.json in build/bench"
 	@echo "make build      everything, for development, in build/dev (PRESET=release: another preset)"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make lint       clang-tidy and the format of the code;  make format: put it right"
@@ -51,10 +51,11 @@ asan tsan:
 bench:
 	@scripts/deps build bench servers
 	cmake --preset release
-	cmake --build $(RELEASE) --parallel $(JOBS) --target holdfast_bench holdfast_store_bench holdfast_plugins
+	cmake --build $(RELEASE) --parallel $(JOBS) --target holdfast_bench holdfast_store_bench holdfast_job_bench holdfast_plugins
 	@mkdir -p build/bench
-	@$(RELEASE)/bin/holdfast_bench --out build/bench; pipelines=$$?; \
-		$(RELEASE)/bin/holdfast_store_bench --out build/bench && exit $$pipelines
+	@kept=0; for each in holdfast_bench holdfast_store_bench holdfast_job_bench; do \
+		$(RELEASE)/bin/$$each --out build/bench || kept=1; \
+	done; exit $$kept
 
 format:
 	@scripts/deps build lint
