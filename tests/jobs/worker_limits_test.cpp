@@ -174,6 +174,7 @@ TEST_CASE("a long job keeps its lease by heartbeats, many jobs by one call") {
     lab.on.advance(2min);
     CHECK(lab.count_of(job_state::succeeded) == 50);
     CHECK(lab.log.count("recovered") == 0);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("a run that has lost its lease is told so, and nothing of it is written") {
@@ -213,6 +214,7 @@ TEST_CASE("a run that has lost its lease is told so, and nothing of it is writte
     CHECK(lab.worker->snapshot().lost == 1);
     CHECK(lab.log.count("cannot renew leases and keeps trying") == 1);
     CHECK(lab.log.count("the store is back") == 1);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("progress is passed on while a job runs, and its last word before it is settled") {

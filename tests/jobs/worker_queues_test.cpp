@@ -127,6 +127,7 @@ TEST_CASE("claims and settlements go in batches") {
     CHECK(lab.count_of(job_state::succeeded) == 20'000);
     CHECK(store.count(test::store_call::claim) < 100);
     CHECK(store.count(test::store_call::settle) < 100);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("an idle worker asks the store about once a poll, with hints or without") {
@@ -142,6 +143,7 @@ TEST_CASE("an idle worker asks the store about once a poll, with hints or withou
     const auto id = lab.enqueue();
     lab.on.advance(1100ms); // the poll alone finds it
     CHECK(lab.state(id) == job_state::succeeded);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("a paused worker gives back what it has not begun, and goes on when it is resumed") {

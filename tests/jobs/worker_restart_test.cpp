@@ -45,6 +45,7 @@ TEST_CASE("a job that may not restart is marked before its handler runs, and set
     lab.on.run_ready();
     CHECK(marks_when_run == 1);
     CHECK(lab.state(id) == job_state::succeeded);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("a job that may not restart waits until the store has taken the mark, and does not run without it") {
@@ -71,6 +72,7 @@ TEST_CASE("a job that may not restart waits until the store has taken the mark, 
     lab.on.advance(10s);
     CHECK(ran == 1);
     CHECK(lab.state(id) == job_state::succeeded);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("after a crash the probe decides: it happened, it did not, or nobody knows") {

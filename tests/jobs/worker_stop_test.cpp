@@ -126,6 +126,7 @@ TEST_CASE("jobs that a claim under way brings after the stop go straight back") 
     CHECK(ran == 0);
     CHECK(lab.count_of(job_state::pending) == 20);
     lab.worker.reset();
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("a worker can be stopped before it has done anything, and its runtime afterwards") {

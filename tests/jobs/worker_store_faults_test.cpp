@@ -35,6 +35,7 @@ TEST_CASE("while the store is away a worker keeps trying, backs off, and says so
     CHECK(lab.state(id) == job_state::succeeded);
     CHECK(lab.log.count("the store is back after 1.") == 1);
     CHECK(!lab.worker->snapshot().store_down);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("a settlement that could not be written is written when the store is back, and the job runs once") {
@@ -58,6 +59,7 @@ TEST_CASE("a settlement that could not be written is written when the store is b
     lab.on.advance(10s);
     CHECK(lab.state(id) == job_state::succeeded);
     CHECK(ran == 1);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("a settlement whose outcome is unknown is made again, whether or not it was applied") {
@@ -85,6 +87,7 @@ TEST_CASE("a settlement whose outcome is unknown is made again, whether or not i
     CHECK(ran == 20);
     CHECK(lab.worker->snapshot().succeeded == 20);
     CHECK(lab.worker->snapshot().lost == 0);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("one settlement that the store refuses does not hold up the other 499") {
@@ -108,6 +111,7 @@ TEST_CASE("one settlement that the store refuses does not hold up the other 499"
     CHECK(lab.count_of(job_state::succeeded) == 500);
     CHECK(lab.look(poison).output.empty());
     CHECK(lab.log.count("the store refuses how it ended, so its output is left out: the job's output has 11 MB") == 1);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("a settlement that the store never takes is given up, and recovery finds the job") {
@@ -133,6 +137,7 @@ TEST_CASE("a settlement that the store never takes is given up, and recovery fin
     CHECK(lab.state(poison) == job_state::succeeded);
     CHECK(lab.look(poison).crash_count == 1);
     CHECK(lab.log.count("recovered 1 stale job: 1 requeued, 0 failed, 0 deleted") == 1);
+    lab.stop(); // while the store is there
 }
 
 TEST_CASE("a sweep recovers what a dead worker left, and says what became of it") {
