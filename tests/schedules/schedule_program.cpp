@@ -30,14 +30,8 @@ int serve(int count, char** arguments) {
     sigaddset(&signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-    test::text_settings with;
-    for (int i = 2; i < count; ++i) {
-        const std::string text = arguments[i];
-        const auto at = text.find('=');
-        with.emplace_back(text.substr(0, at), text.substr(at + 1));
-    }
     asio_runtime on{asio_options{}};
-    const auto kept = test::open_store(arguments[1], on, with);
+    const auto kept = test::open_store(arguments[1], on, test::settings_from(count, arguments, 2));
     test::value_of(sync_wait(on, kept->prepare()));
 
     test::kept_log log;

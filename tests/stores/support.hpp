@@ -22,6 +22,17 @@ namespace holdfast::test {
 
 using text_settings = std::vector<std::pair<std::string, std::string>>;
 
+// From arguments of a program, each KEY=VALUE.
+inline text_settings settings_from(int count, char** arguments, int first) {
+    text_settings with;
+    for (int i = first; i < count; ++i) {
+        const std::string text = arguments[i];
+        const auto at = text.find('=');
+        with.emplace_back(text.substr(0, at), text.substr(at + 1));
+    }
+    return with;
+}
+
 inline std::string fresh_namespace() {
     static int number = 0;
     return "hf_" + std::to_string(::getpid()) + "_" + std::to_string(++number);
