@@ -87,6 +87,12 @@ public:
     // The inbox: true the first time within ttl, false for a duplicate.
     virtual task<result<bool>> receive(std::string consumer, identifier message, duration ttl,
                                        unit_of_work* in = nullptr) = 0;
+    // Which of these receive() would call duplicates now. Records nothing.
+    virtual task<result<std::vector<bool>>> received(std::string consumer, std::vector<identifier> messages) {
+        static_cast<void>(consumer);
+        static_cast<void>(messages);
+        co_return fail(errc::unsupported, "this store cannot look into its inbox");
+    }
 
 protected:
     ~outbox_store() = default;

@@ -133,10 +133,12 @@ void destroy_plugin(void* created) noexcept {
     };
 
 // The last argument is a captureless function of plugin_context& that gives a std::unique_ptr; it may throw.
-// Include the header of the interface as well: runtime.hpp, store.hpp, application.hpp.
+// Include the header of the interface as well: runtime.hpp, store.hpp, event_transport.hpp, application.hpp.
 #define HOLDFAST_RUNTIME_PLUGIN(name, version, summary, ...)                                                           \
     HOLDFAST_DETAIL_PLUGIN(holdfast::runtime, runtime, name, version, summary, __VA_ARGS__)
 #define HOLDFAST_STORE_PLUGIN(name, version, summary, ...)                                                             \
     HOLDFAST_DETAIL_PLUGIN(holdfast::store, store, name, version, summary, __VA_ARGS__)
+#define HOLDFAST_EVENTS_PLUGIN(name, version, summary, ...)                                                            \
+    HOLDFAST_DETAIL_PLUGIN(holdfast::event_transport, events, name, version, summary, __VA_ARGS__)
 #define HOLDFAST_APPLICATION_PLUGIN(name, version, summary, ...)                                                       \
     HOLDFAST_DETAIL_PLUGIN(holdfast::application, application, name, version, summary, __VA_ARGS__)
