@@ -12,17 +12,19 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
 
+#include <holdfast/codec.hpp>
+#include <holdfast/detail/handler.hpp>
 #include <holdfast/duration.hpp>
 #include <holdfast/event.hpp>
 #include <holdfast/event_context.hpp>
 #include <holdfast/payload.hpp>
-#include <holdfast/sleep.hpp>
 #include <holdfast/task.hpp>
 #include <holdfast/unit_of_work.hpp>
 
@@ -78,5 +80,128 @@ protected:
     domain_consumer(const domain_consumer&) = delete;
     domain_consumer& operator=(const domain_consumer&) = delete;
 };
+
+namespace detail {
+
+template <class Handler, class Event>
+concept event_handler_with_unit = std::is_invocable_v<Handler&, Event, unit_of_work&, event_context&> ||
+                                  std::is_invocable_v<Handler&, Event, unit_of_work&, std::stop_token> ||
+                                  std::is_invocable_v<Handler&, Event, unit_of_work&>;
+template <class Handler, class Event>
+concept event_handler =
+    event_handler_with_unit<Handler, Event> || std::is_invocable_v<Handler&, Event, event_context&> ||
+    std::is_invocable_v<Handler&, Event, std::stop_token> || std::is_invocable_v<Handler&, Event>;
+template <class Handler, class Event>
+concept domain_handler = std::is_invocable_v<Handler&, Event, unit_of_work&> || std::is_invocable_v<Handler&, Event>;
+
+template <class Handler, class Event>
+decltype(auto) call_event_handler(Handler& handler, Event event, unit_of_work* unit, event_context& context) {
+    if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&, event_context&>)
+        return handler(std::move(event), *unit, context);
+    else if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&, std::stop_token>)
+        return handler(std::move(event), *unit, context.stop_token());
+    else if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&>) return handler(std::move(event), *unit);
+    else if constexpr (std::is_invocable_v<Handler&, Event, event_context&>) return handler(std::move(event), context);
+    else if constexpr (std::is_invocable_v<Handler&, Event, std::stop_token>)
+        return handler(std::move(event), context.stop_token());
+    else return handler(std::move(event));
+}
+
+template <class Handler, class Event>
+decltype(auto) call_domain_handler(Handler& handler, const Event& event, unit_of_work& in) {
+    if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&>) return handler(Event(event), in);
+    else return handler(Event(event));
+}
+
+template <class Event>
+Event decode_event(const envelope& from) {
+    auto decoded = codec<Event>::decode(from.what.body);
+    if (!decoded)
+        throw undecodable_event("\"" + from.topic + "\" version " + std::to_string(from.what.version) +
+                                " does not decode: " + decoded.error().message);
+    return std::move(*decoded);
+}
+
+template <class Event, class Handler>
+class typed_event_consumer final : public event_consumer {
+    static_assert(
+        is_handler_value<typename awaited<decltype(call_event_handler<Handler, Event>(
+            std::declval<Handler&>(), std::declval<Event>(), nullptr, std::declval<event_context&>()))>::type>,
+        "a consumer returns void or result<void>, or a task of one of them");
+
+public:
+    typed_event_consumer(std::string name, Handler handler, consumer_options options)
+        : name_(std::move(name)), handler_(std::move(handler)), options_(std::move(options)) {}
+
+    std::string_view name() const noexcept override { return name_; }
+    std::string_view topic() const noexcept override { return event_options_of<Event>().name; }
+    const consumer_options& options() const noexcept override { return options_; }
+    bool wants_unit() const noexcept override { return event_handler_with_unit<Handler, Event>; }
+
+    task<result<void>> run(const envelope& what, event_context& context, unit_of_work* unit) override {
+        Event event = decode_event<Event>(what);
+        auto running = run_handler(context.runtime(), [&]() -> decltype(auto) {
+            return call_event_handler(handler_, std::move(event), unit, context);
+        });
+        co_return co_await std::move(running);
+    }
+
+private:
+    const std::string name_;
+    Handler handler_;
+    const consumer_options options_;
+};
+
+template <class Event, class Handler>
+class typed_domain_consumer final : public domain_consumer {
+    static_assert(is_handler_value<typename awaited<decltype(call_domain_handler<Handler, Event>(
+                      std::declval<Handler&>(), std::declval<const Event&>(), std::declval<unit_of_work&>()))>::type>,
+                  "a consumer returns void or result<void>, or a task of one of them");
+
+public:
+    typed_domain_consumer(std::string name, Handler handler) : name_(std::move(name)), handler_(std::move(handler)) {}
+
+    std::string_view name() const noexcept override { return name_; }
+    std::string_view topic() const noexcept override { return event_options_of<Event>().name; }
+
+    task<result<void>> run(const void* event, const std::type_info& of, runtime& on, unit_of_work& in) override {
+        if (of != typeid(Event))
+            co_return fail(errc::invalid_argument, "the event raised as \"" + std::string(topic()) +
+                                                       "\" is not of the type that its consumer takes");
+        auto running = run_handler(on, [&]() -> decltype(auto) {
+            return call_domain_handler(handler_, *static_cast<const Event*>(event), in);
+        });
+        co_return co_await std::move(running);
+    }
+
+private:
+    const std::string name_;
+    Handler handler_;
+};
+
+} // namespace detail
+
+// An integration consumer. See above for what a handler may look like.
+template <class Event, class Handler>
+std::unique_ptr<event_consumer> event_consumer_of(std::string name, Handler handler, consumer_options options = {}) {
+    static_assert(event_options_of<Event>().version > 0);
+    static_assert(encodable<Event>, "an event that is consumed needs a codec: include <holdfast/json.hpp> and "
+                                    "BOOST_DESCRIBE_STRUCT it, or specialise holdfast::codec");
+    static_assert(
+        detail::event_handler<Handler, Event>,
+        "a consumer takes the event, and optionally, in this order, a unit_of_work& and an event_context& or a "
+        "std::stop_token");
+    return std::make_unique<detail::typed_event_consumer<Event, Handler>>(std::move(name), std::move(handler),
+                                                                          std::move(options));
+}
+
+// A domain consumer. It needs no codec: the event is passed on as it is.
+template <class Event, class Handler>
+std::unique_ptr<domain_consumer> domain_consumer_of(std::string name, Handler handler) {
+    static_assert(event_options_of<Event>().version > 0);
+    static_assert(detail::domain_handler<Handler, Event>,
+                  "a domain consumer takes the event, and optionally the publisher's unit_of_work&");
+    return std::make_unique<detail::typed_domain_consumer<Event, Handler>>(std::move(name), std::move(handler));
+}
 
 } // namespace holdfast

@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <utility>
 
+#include <holdfast/detail/handler.hpp>
 #include <holdfast/job.hpp>
 #include <holdfast/job_context.hpp>
 #include <holdfast/payload.hpp>
-#include <holdfast/sleep.hpp>
 #include <holdfast/task.hpp>
 
 namespace holdfast {
@@ -58,29 +58,6 @@ template <class Function, class Job>
 using job_function_result =
     decltype(call_job_function(std::declval<Function&>(), std::declval<Job>(), std::declval<job_context&>()));
 
-template <class T>
-struct awaited {
-    using type = T;
-};
-template <class T>
-struct awaited<task<T>> {
-    using type = T;
-};
-
-// Calls it, on the pool when it blocks, and gives what it returns.
-template <class Function, class Job>
-task<typename awaited<job_function_result<Function, Job>>::type> call_anywhere(Function& function, Job job,
-                                                                               job_context& context) {
-    if constexpr (is_task<job_function_result<Function, Job>>) {
-        auto running = call_job_function(function, std::move(job), context);
-        co_return co_await std::move(running);
-    } else {
-        auto running =
-            run_blocking(context.runtime(), [&] { return call_job_function(function, std::move(job), context); });
-        co_return co_await std::move(running);
-    }
-}
-
 template <class Job>
 Job decode_job(const payload& what) {
     auto decoded = codec<Job>::decode(what.body);
@@ -94,8 +71,7 @@ struct no_probe {};
 
 template <class Job, class Handler, class Probe>
 class typed_job final : public job_type {
-    using returned = typename awaited<job_function_result<Handler, Job>>::type;
-    static_assert(std::is_void_v<returned> || std::is_same_v<returned, result<void>>,
+    static_assert(is_handler_value<typename awaited<job_function_result<Handler, Job>>::type>,
                   "a job's handler returns void or result<void>, or a task of one of them");
 
 public:
@@ -105,19 +81,20 @@ public:
     holdfast::restart restart() const noexcept override { return restart_of<Job>(); }
 
     task<result<void>> run(payload what, job_context& context) override {
-        auto running = call_anywhere<Handler, Job>(handler_, decode_job<Job>(what), context);
-        if constexpr (std::is_void_v<returned>) {
-            co_await std::move(running);
-            co_return result<void>{};
-        } else {
-            co_return co_await std::move(running);
-        }
+        Job job = decode_job<Job>(what);
+        auto running = run_handler(context.runtime(), [&]() -> decltype(auto) {
+            return call_job_function(handler_, std::move(job), context);
+        });
+        co_return co_await std::move(running);
     }
     task<happened> probe(payload what, job_context& context) override {
         if constexpr (std::is_same_v<Probe, no_probe>) {
             co_return happened::unknown;
         } else {
-            auto asking = call_anywhere<Probe, Job>(probe_, decode_job<Job>(what), context);
+            Job job = decode_job<Job>(what);
+            auto asking = call_anywhere(context.runtime(), [&]() -> decltype(auto) {
+                return call_job_function(probe_, std::move(job), context);
+            });
             co_return co_await std::move(asking);
         }
     }
