@@ -10,7 +10,7 @@
 
 #include <holdfast/error.hpp>
 #include <holdfast/job_watchers.hpp>
-#include <holdfast/runtime.hpp>
+#include <holdfast/runtime_clock.hpp>
 #include <holdfast/store_limits.hpp>
 #include <holdfast/unit_of_work.hpp>
 
@@ -23,22 +23,6 @@ namespace holdfast::memory {
 struct options {
     job_retention keep;
     std::size_t max_payload = store_limits::default_max_payload;
-};
-
-// The system's time when the store was made, and from then on the runtime's clock, virtual or not: it never goes back.
-class clock {
-public:
-    explicit clock(const runtime* on)
-        : on_(on), wall_(std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now())),
-          began_(steady()) {}
-    store_time now() const { return wall_ + std::chrono::duration_cast<std::chrono::microseconds>(steady() - began_); }
-
-private:
-    time_point steady() const { return on_ != nullptr ? on_->now() : std::chrono::steady_clock::now(); }
-
-    const runtime* on_;
-    store_time wall_;
-    time_point began_;
 };
 
 struct data {
@@ -169,7 +153,7 @@ private:
     }
 
     options with_;
-    clock clock_;
+    runtime_clock clock_;
     std::mutex mutex_;
     data data_;
 };

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "times.hpp"
+#include <holdfast/runtime_clock.hpp>
 
 namespace holdfast::memory {
 

@@ -1,6 +1,6 @@
 #include "job_table.hpp"
 
-#include "times.hpp"
+#include <holdfast/runtime_clock.hpp>
 
 namespace holdfast::memory {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "times.hpp"
+#include <holdfast/runtime_clock.hpp>
 
 namespace holdfast::memory {
 

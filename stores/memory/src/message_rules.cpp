@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "times.hpp"
+#include <holdfast/runtime_clock.hpp>
 
 namespace holdfast::memory {
 
