@@ -51,7 +51,7 @@ struct delivery {
     int redeliveries = 0;       // how often it was settled as redeliver
     int crashes = 0;            // leases that ran out over it
     int calls = 0;              // of handlers, as settlements told
-    int generation = 1;         // raised when it is replayed, or a dead letter is sent again
+    int generation = 1;         // raised when it is replayed, or a dead letter is sent again: then above 1
     envelope message;
 };
 
@@ -176,7 +176,7 @@ public:
     virtual task<result<int>> send_again(std::string subscription, std::vector<identifier> which) = 0;
     virtual task<result<int>> discard(std::string subscription, std::vector<identifier> which) = 0;
     // Opens again, due now, with counts from 0 and the next generation, every kept message of the subscription's topics from
-    // there on, settled or never seen, but for those that are open. Their number.
+    // there on, settled or never seen (that one begins with generation 2), but for those that are open. Their number.
     virtual task<result<std::uint64_t>> replay(std::string subscription, replay_point from) = 0;
 
     // Forgets messages that nobody needs and that are older than the setting `keep`; at most about `limit`. Their number.

@@ -3,8 +3,7 @@
 namespace holdfast::conformance {
 
 store_lab::store_lab(const store_bed& bed, const store_options& how)
-    : bed_(bed), how_(how), store_(open(bed.fresh)), ids_(1),
-      id_time_(std::chrono::system_clock::time_point(std::chrono::hours{24 * 365 * 50})) {}
+    : plugin_lab(*bed.on, how.rounds), bed_(bed), store_(open(bed.fresh)) {}
 
 store_lab::~store_lab() {
     other_.reset();
@@ -53,16 +52,6 @@ std::unique_ptr<unit_of_work> store_lab::begin() {
     auto unit = ok(store_->begin(), "begin()");
     check(unit != nullptr, "begin() gives a unit of work");
     return unit;
-}
-
-void store_lab::pass(duration d) {
-    const store_time until = now() + std::chrono::ceil<std::chrono::microseconds>(d);
-    for (store_time present = now(); present < until; present = now()) block_for(on(), until - present);
-}
-
-identifier store_lab::next_id() {
-    id_time_ += 1ms;
-    return ids_.next(id_time_);
 }
 
 } // namespace holdfast::conformance
