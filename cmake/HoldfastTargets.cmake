@@ -37,6 +37,25 @@ function(holdfast_add_library name)
     install(EXPORT holdfast-${name} NAMESPACE holdfast:: DESTINATION "${HOLDFAST_INSTALL_CMAKE_DIR}")
 endfunction()
 
+# holdfast_add_driver(<name> <targets>... [SOURCES <files>...])
+#
+# What the plugins for one kind of server share: holdfast_driver_<name>, linked into each of them, never installed. Headers
+# are in include/, sources in src/ unless they are named.
+function(holdfast_add_driver name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+    if(NOT arg_SOURCES)
+        file(GLOB arg_SOURCES CONFIGURE_DEPENDS src/*.cpp)
+    endif()
+    set(target holdfast_driver_${name})
+    add_library(${target} STATIC ${arg_SOURCES})
+    target_include_directories(${target} PUBLIC include PRIVATE src)
+    target_link_libraries(${target} PUBLIC holdfast::abstractions ${arg_UNPARSED_ARGUMENTS})
+    set_target_properties(
+        ${target}
+        PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    )
+endfunction()
+
 # holdfast_ship_plugin(<target> [SKIP_VERIFY])
 #
 # Makes a plugin from holdfast_add_plugin part of the product: it is built into the plugin folder, installed, and, unless

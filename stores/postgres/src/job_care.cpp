@@ -1,10 +1,10 @@
 #include <algorithm>
 
+#include <holdfast/postgres/naming.hpp>
 #include <holdfast/store_limits.hpp>
 
 #include "facets.hpp"
 #include "rows.hpp"
-#include "schema_sql.hpp"
 
 namespace holdfast::postgres {
 

@@ -1,8 +1,8 @@
+#include <holdfast/postgres/naming.hpp>
 #include <holdfast/store_limits.hpp>
 
 #include "facets.hpp"
 #include "rows.hpp"
-#include "schema_sql.hpp"
 
 namespace holdfast::postgres {
 

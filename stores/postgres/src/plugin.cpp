@@ -10,8 +10,8 @@ namespace {
 std::unique_ptr<holdfast::store> make_store(holdfast::plugin_context& context) {
     if (context.runtime() == nullptr)
         throw holdfast::failed({holdfast::errc::plugin, "the postgres store needs a runtime", {}});
-    return std::make_unique<holdfast::postgres::server_store>(holdfast::postgres::options::from(context.settings()),
-                                                              *context.runtime());
+    return std::make_unique<holdfast::postgres::server_store>(
+        holdfast::postgres::store_options::from(context.settings()), *context.runtime());
 }
 
 } // namespace

@@ -95,19 +95,6 @@ std::vector<attempt_entry> read_history(std::string_view text) {
     return all;
 }
 
-outgoing_message read_message(reader& cells, const identifier& id) {
-    outgoing_message message;
-    message.id = id;
-    message.topic = cells.text();
-    message.key = cells.bytes();
-    message.what.type = cells.bytes();
-    message.what.version = cells.small();
-    message.what.content_type = cells.bytes();
-    message.extra = decode_headers(cells.bytes());
-    message.what.body = cells.bytes();
-    return message;
-}
-
 } // namespace
 
 job_lookup read_lookup(const pqxx::result& from) {

@@ -1,7 +1,5 @@
 #include "statements.hpp"
 
-#include "schema_sql.hpp"
-
 namespace holdfast::postgres {
 
 const std::string_view job_columns =
@@ -10,14 +8,8 @@ const std::string_view job_columns =
     "j.cancel_requested, CASE WHEN j.state = 2 THEN j.worker END, j.leased_until, j.unique_key, j.parent, j.headers, "
     "j.percent, j.note, j.error_type, j.error_message, j.output, j.type, j.version, j.content_type, j.body";
 
-void statements::set(query q, std::string_view name, std::string_view sql) {
-    all_[static_cast<std::size_t>(q)] = {"hf_" + namespace_ + "_" + std::string(name), in_namespace(sql, namespace_)};
-}
-
-statements::statements(std::string_view name) : namespace_(name) {
+statements::statements(std::string_view name) : statement_table(name) {
     set(query::now, "now", "SELECT {ns}.clock()");
-    set(query::end_backend, "end_backend",
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_get_activity($1::int4) WHERE backend_start::text = $2::text");
 
     // Jobs.
     set(query::enqueue_plain_one, "enqueue_plain_one",

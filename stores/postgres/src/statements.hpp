@@ -1,17 +1,15 @@
 // Every statement that the store sends, by name, with its namespace in place. Pure.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 
-#include "connection.hpp"
+#include <holdfast/postgres/statement_table.hpp>
 
 namespace holdfast::postgres {
 
 enum class query : std::size_t {
     now,
-    end_backend,
     enqueue_plain_one,
     enqueue,
     find_jobs,
@@ -50,15 +48,9 @@ enum class query : std::size_t {
     count
 };
 
-class statements {
+class statements : public statement_table<query> {
 public:
     explicit statements(std::string_view name);
-    const statement& operator[](query q) const noexcept { return all_[static_cast<std::size_t>(q)]; }
-
-private:
-    void set(query q, std::string_view name, std::string_view sql);
-    std::string namespace_;
-    std::array<statement, static_cast<std::size_t>(query::count)> all_;
 };
 
 // The columns of a job as read_job() in rows.hpp wants them, from the alias j.

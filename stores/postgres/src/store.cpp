@@ -1,7 +1,7 @@
 #include "store.hpp"
 
-#include "migrate.hpp"
 #include "rows.hpp"
+#include "schema_sql.hpp"
 
 namespace holdfast::postgres {
 
@@ -11,70 +11,25 @@ store_capabilities server_store::capabilities() const {
     c.shared = true;
     c.units_of_work = true;
     c.joins_transactions = true;
-    if (durability_.known && (!durability_.fsync || !durability_.full_page_writes)) {
-        c.writes_survive = survives::server_crash;
-        c.loses = "everything, when the machine loses power: the server runs with fsync or full_page_writes off";
-    } else if (durability_.known && durability_.synchronous_commit == "off") {
-        c.writes_survive = survives::process_crash;
-        c.loses = "the last fraction of a second, when the server crashes: it runs with synchronous_commit off";
-    } else {
-        c.writes_survive = survives::power_loss;
-        c.loses = "nothing acknowledged, while the disk is good; after a failover to an asynchronous replica, what it "
-                  "had not received";
-    }
+    c.writes_survive = durability_.writes_survive();
+    c.loses = durability_.loses();
     return c;
 }
 
 task<result<void>> server_store::prepare() {
-    auto here = [this](slot with) -> result<void> {
-        for (int tries = 0;; ++tries) {
-            const auto opened = with.open();
-            if (!opened) return std::unexpected(opened.error());
-            try {
-                const pool::watch watched(core_.connections, **opened);
-                pqxx::work transaction((*opened)->session());
-                migrate(core_, transaction);
-                const pqxx::result rows =
-                    transaction.exec("SELECT current_setting('fsync'), "
-                                     "current_setting('full_page_writes'), current_setting('synchronous_commit')");
-                transaction.commit();
-                reader cells(rows, 0);
-                const std::lock_guard lock(mutex_);
-                durability_.known = true;
-                durability_.fsync = cells.text() == "on";
-                durability_.full_page_writes = cells.text() == "on";
-                durability_.synchronous_commit = cells.text();
-                return {};
-            } catch (const failed& e) {
-                return std::unexpected(e.what_failed());
-            } catch (...) {
-                const compat::fault trouble = compat::current_fault();
-                const bool lost = !(*opened)->session().is_open();
-                if (lost) with.drop();
-                // Safe to do again whatever became of it.
-                if (tries < 3 && (lost || trouble.what == compat::fault::kind::rolled_back)) continue;
-                return std::unexpected(to_error(trouble, core_.how(), false));
-            }
-        }
-    };
-    co_return co_await core_.connections.run<void>(std::move(here));
+    auto preparing = postgres::prepare(core_.connections, store_schema());
+    auto found = co_await std::move(preparing);
+    if (!found) co_return std::unexpected(std::move(found.error()));
+    const std::lock_guard lock(mutex_);
+    durability_ = std::move(*found);
+    co_return result<void>{};
 }
 
 task<result<void>> server_store::destroy() {
-    auto here = [this](slot with) -> result<void> {
-        const auto opened = with.open();
-        if (!opened) return std::unexpected(opened.error());
-        try {
-            pqxx::work transaction((*opened)->session());
-            remove_schema(core_, transaction);
-            transaction.commit();
-        } catch (...) {
-            return std::unexpected(to_error(compat::current_fault(), core_.how(), true));
-        }
-        core_.forget_queues();
-        return {};
-    };
-    co_return co_await core_.connections.run<void>(std::move(here));
+    auto removing = remove_schema(core_.connections);
+    auto removed = co_await std::move(removing);
+    if (removed) core_.forget_queues();
+    co_return removed;
 }
 
 task<result<store_time>> server_store::now() {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 
+#include <holdfast/postgres/schema.hpp>
 #include <holdfast/store.hpp>
 
 #include "facets.hpp"
@@ -11,7 +12,7 @@ namespace holdfast::postgres {
 
 class server_store final : public store {
 public:
-    server_store(options how, runtime& on) : core_(std::move(how), on) {}
+    server_store(store_options how, runtime& on) : core_(std::move(how), on) {}
 
     std::string_view name() const noexcept override { return "postgres"; }
     store_capabilities capabilities() const override;
@@ -28,13 +29,6 @@ public:
     task<result<std::unique_ptr<unit_of_work>>> join(native_transaction theirs) override;
 
 private:
-    // What the server said of itself at prepare().
-    struct durability {
-        bool known = false;
-        bool fsync = true;
-        bool full_page_writes = true;
-        std::string synchronous_commit = "on";
-    };
     core core_;
     postgres::jobs jobs_{core_};
     postgres::locks locks_{core_};

@@ -6,22 +6,11 @@
 
 #include <holdfast/unit_of_work.hpp>
 
-#include "pool.hpp"
+#include <holdfast/postgres/calls.hpp>
 
 namespace holdfast::postgres {
 
 class core;
-
-// The value of a function that may have none.
-template <class T, class Function>
-result<T> finish(Function function) {
-    if constexpr (std::is_void_v<T>) {
-        function();
-        return {};
-    } else {
-        return function();
-    }
-}
 
 class unit final : public unit_of_work {
 public:

@@ -1,6 +1,6 @@
 #include "decode.hpp"
 
-#include <charconv>
+#include <holdfast/redis/texts.hpp>
 
 #include "record.hpp"
 
@@ -12,64 +12,12 @@ namespace {
     throw failed({errc::internal, "redis: a script answered in a form that this plugin does not know", {}});
 }
 
-std::int64_t to_number(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc{} || end != text.data() + text.size()) surprised();
-    return value;
-}
-int to_int(std::string_view text) {
-    return static_cast<int>(to_number(text));
-}
 identifier to_id(std::string_view text) {
     const auto id = parse_identifier(text);
     if (!id) surprised();
     return *id;
 }
 
-} // namespace
-
-reader::reader(reply& list) : list_(list) {
-    if (list.what != reply::kind::list) surprised();
-}
-reply& reader::next() {
-    if (!more()) surprised();
-    return list_.items[at_++];
-}
-std::int64_t reader::number() {
-    const reply& r = next();
-    return r.what == reply::kind::integer ? r.number : to_number(r.text);
-}
-identifier reader::id() {
-    return to_id(next().text);
-}
-payload reader::what() {
-    payload p;
-    p.type = text();
-    p.version = integer();
-    p.content_type = text();
-    p.body = text();
-    return p;
-}
-
-namespace {
-
-headers to_headers(std::vector<std::string> texts) {
-    headers all;
-    if (texts.size() % 2 != 0) surprised();
-    for (std::size_t i = 0; i < texts.size(); i += 2) all[std::move(texts[i])] = std::move(texts[i + 1]);
-    return all;
-}
-// As encode(payload, headers) wrote it.
-void take_what(std::string_view packed, payload& what, headers& extra) {
-    auto texts = split_texts(packed);
-    if (texts.size() != 5) surprised();
-    what.type = std::move(texts[0]);
-    what.version = to_int(texts[1]);
-    what.content_type = std::move(texts[2]);
-    what.body = std::move(texts[3]);
-    extra = to_headers(split_texts(texts[4]));
-}
 store_time at(double microseconds) {
     return store_time(std::chrono::microseconds(static_cast<std::int64_t>(microseconds)));
 }
@@ -149,12 +97,6 @@ attempt_entry decode_attempt(reply& from) {
     e.error.type = r.text();
     e.error.message = r.text();
     return e;
-}
-
-std::vector<write_answer> decode_answers(reply& from) {
-    std::vector<write_answer> answers;
-    for (reader r(from); r.more();) answers.push_back(static_cast<write_answer>(r.integer()));
-    return answers;
 }
 
 std::pair<message_view, std::uint64_t> decode_message(reply& from) {

@@ -1,8 +1,10 @@
 // Jobs: the calls that workers make.
+#include <holdfast/redis/texts.hpp>
 #include <holdfast/store_limits.hpp>
 
 #include "call.hpp"
 #include "facets.hpp"
+#include "record.hpp"
 
 namespace holdfast::redis {
 

@@ -1,3 +1,4 @@
+#include <holdfast/redis/texts.hpp>
 #include <holdfast/store_limits.hpp>
 
 #include "call.hpp"

@@ -12,7 +12,7 @@ namespace {
 
 class redis_store final : public store {
 public:
-    redis_store(options how, runtime& on) : core_(std::move(how), on) {
+    redis_store(store_options how, runtime& on) : core_(std::move(how), on) {
         if (!core_.how.lock_servers.empty()) majority_locks_ = std::make_unique<redlock_facet>(core_.how, on);
     }
 
@@ -23,26 +23,8 @@ public:
         can.shared = true;
         can.units_of_work = true;
         const persistence keeps = core_.keeps();
-        if (!keeps.known) {
-            can.writes_survive = survives::process_crash;
-            can.loses =
-                "unknown: the server does not say how it keeps data; perhaps everything since its last snapshot";
-        } else if (!keeps.append_only) {
-            can.writes_survive = survives::process_crash;
-            can.loses = "everything since the last snapshot when the server dies: appendonly is off";
-        } else if (keeps.fsync == "always") {
-            can.writes_survive = survives::power_loss;
-            can.loses = "nothing on one server; after a failover, what the replica had not received";
-        } else if (keeps.fsync == "everysec") {
-            // While it syncs, the server answers before it has written: not even the system has it then.
-            can.writes_survive = survives::process_crash;
-            can.loses = "up to two seconds of writes when the server or its machine dies: appendfsync is everysec; "
-                        "after a failover, what the replica had not received";
-        } else {
-            can.writes_survive = survives::server_crash;
-            can.loses = "what the system had not written yet when the machine dies: appendfsync is no; after a "
-                        "failover, what the replica had not received";
-        }
+        can.writes_survive = keeps.writes_survive();
+        can.loses = keeps.loses();
         if (majority_locks_ != nullptr)
             can.loses += "; a lock, when one of the lock_servers comes back without what it said last";
         return can;
@@ -83,7 +65,7 @@ private:
 
 std::unique_ptr<store> make(plugin_context& context) {
     if (context.runtime() == nullptr) throw failed({errc::plugin, "redis: a store needs a runtime", {}});
-    return std::make_unique<redis_store>(options::from(context.settings()), *context.runtime());
+    return std::make_unique<redis_store>(store_options::from(context.settings()), *context.runtime());
 }
 
 } // namespace

@@ -1,10 +1,9 @@
 #include "record.hpp"
 
 #include <bit>
-#include <charconv>
 #include <concepts>
 
-#include "arguments.hpp"
+#include <holdfast/redis/arguments.hpp>
 
 namespace holdfast::redis {
 
@@ -100,24 +99,6 @@ std::string pack_details(const settlement& of) {
     p.real(static_cast<double>(microseconds(of.when)));
     for (const std::string* each : {&of.error.type, &of.error.message, &of.output}) p.words<std::uint32_t>(*each);
     return std::move(p.text);
-}
-
-void append_text(std::string& to, std::string_view text) {
-    to.append(std::to_string(text.size())).append(":").append(text);
-}
-
-std::vector<std::string> split_texts(std::string_view packed) {
-    std::vector<std::string> texts;
-    while (!packed.empty()) {
-        std::size_t size = 0;
-        const auto [end, problem] = std::from_chars(packed.data(), packed.data() + packed.size(), size);
-        const auto digits = static_cast<std::size_t>(end - packed.data());
-        if (problem != std::errc{} || digits == packed.size() || *end != ':' || size > packed.size() - digits - 1)
-            surprised();
-        texts.emplace_back(packed.substr(digits + 1, size));
-        packed.remove_prefix(digits + 1 + size);
-    }
-    return texts;
 }
 
 } // namespace holdfast::redis

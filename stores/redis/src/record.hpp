@@ -51,8 +51,4 @@ record unpack_record(std::string_view packed);
 // What a settlement says beyond its kind; empty when that is nothing.
 std::string pack_details(const settlement& of);
 
-// Texts with their lengths in front, so that anything may be inside.
-void append_text(std::string& to, std::string_view text);
-std::vector<std::string> split_texts(std::string_view packed);
-
 } // namespace holdfast::redis

@@ -16,8 +16,8 @@ duration drift(duration ttl) {
     return ttl / 100 + std::chrono::milliseconds{2};
 }
 
-options only(const options& how, const address& server) {
-    options one = how;
+store_options only(const store_options& how, const address& server) {
+    store_options one = how;
     one.where = {{server}, {}};
     one.lock_servers.clear();
     return one;
@@ -32,7 +32,7 @@ error too_few(std::size_t needed, std::size_t of, const std::string& problem) {
 
 } // namespace
 
-redlock_facet::redlock_facet(const options& how, runtime& on) : on_(on), timeout_(how.timeout) {
+redlock_facet::redlock_facet(const store_options& how, runtime& on) : on_(on), timeout_(how.timeout) {
     for (const address& each : how.lock_servers) servers_.push_back(std::make_unique<core>(only(how, each), on));
 }
 
@@ -165,7 +165,7 @@ task<result<void>> redlock_facet::release(const lock_lease& held) {
     co_return std::unexpected(too_few(majority(), servers_.size(), votes.problem));
 }
 
-task<result<void>> redlock_facet::on_each(result<void> (core::*what)()) {
+task<result<void>> redlock_facet::on_each(result<void> (scripted_server::*what)()) {
     std::vector<task<result<void>>> started;
     for (const auto& each : servers_) started.push_back(each->blocking(what));
     auto all_of_them = when_all(std::move(started));

@@ -14,7 +14,7 @@ namespace holdfast::redis {
 class redlock_facet final : public lock_store {
 public:
     // Each server of how.lock_servers, with connections of its own.
-    redlock_facet(const options& how, runtime& on);
+    redlock_facet(const store_options& how, runtime& on);
 
     task<result<std::optional<lock_lease>>> try_acquire(std::string resource, duration ttl) override;
     task<result<void>> renew(const lock_lease& held, duration ttl) override;
@@ -49,7 +49,7 @@ private:
                                                     ballot promised);
     // A promise by its name, or a lock by its token.
     task<ballot> take_back(std::string resource, std::string by);
-    task<result<void>> on_each(result<void> (core::*what)());
+    task<result<void>> on_each(result<void> (scripted_server::*what)());
 
     std::size_t majority() const noexcept { return servers_.size() / 2 + 1; }
     std::vector<core*> all() const;

@@ -6,45 +6,13 @@ namespace holdfast::redis {
 
 namespace lua {
 
-// KEYS[1]: meta. ARGV: schema version, a marker for a new store. Gives the store's marker.
-const std::string_view prepare = R"lua(
-if redis.pcall('ZMSCORE', KEYS[1] .. ':none', 'x').err then return redis.error_reply('HFOLD') end
-local found = redis.call('HGET', KEYS[1], 'schema')
-if found and tonumber(found) > tonumber(ARGV[1]) then return redis.error_reply('HFNEWER ' .. found) end
-redis.call('HSETNX', KEYS[1], 'schema', ARGV[1])
-redis.call('HSETNX', KEYS[1], 'marker', ARGV[2])
-return redis.call('HGET', KEYS[1], 'marker')
-)lua";
-
-// KEYS[1]: meta. ARGV[1]: the marker, then what the script takes. Times are microseconds; numbers stay below 2^53.
-// Tokens never fall behind the clock, so they grow even past a loss of what was written last.
-const std::string_view prelude = R"lua(
-local call = redis.call
-local P = string.sub(KEYS[1], 1, -5)
-if call('HGET', KEYS[1], 'marker') ~= ARGV[1] then return redis.error_reply('HFERASED data') end
-local clock = call('TIME')
-local now = clock[1] * 1000000 + clock[2]
-local FAR = 9000000000000000
-local at, stop = 1, #ARGV
-local function arg() at = at + 1; return ARGV[at] end
-local function num() at = at + 1; return tonumber(ARGV[at]) end
-local function text(n) return string.format('%.0f', n) end
-local function later(span) return math.min(now + span, FAR) end
+// Before every script of the store.
+const std::string_view store_prelude = R"lua(
 local function due_time(how, value)
   if how == 1 then return math.max(0, later(value)) end
   if how == 2 then return math.max(0, math.min(value, FAR)) end
   return now
 end
-local function newer(token) return math.max((tonumber(token) or 0) + 1, now) end
-local function next_token()
-  local token = text(newer(call('HGET', KEYS[1], 'token')))
-  call('HSET', KEYS[1], 'token', token)
-  return token
-end
--- Whoever may not publish gives no hints, and works on.
-local function hint(queue) redis.pcall('PUBLISH', P .. 'hints', queue) end
--- For memory alone: what counts is the time that is written in the value.
-local function forget_at(key, time) call('PEXPIREAT', key, text(math.floor(time / 1000) + 1000)) end
 -- At once, but for a unit of work: then at its end.
 local function write(what) what() end
 local function first_time(key, span)
@@ -62,9 +30,13 @@ end
 
 namespace {
 
+std::string begin() {
+    return std::string(lua::prelude).append(lua::store_prelude);
+}
+
 // Several calls in one: whatever they need, each in a scope of its own where names are the same.
 std::string unit_text() {
-    std::string all(lua::prelude);
+    std::string all = begin();
     for (const std::string_view part :
          {lua::unit_rules, lua::job_books, lua::line_rules, lua::end_rules, lua::owner_rules, lua::enqueue, lua::settle,
           lua::key_claim, lua::key_complete, lua::receive})
@@ -77,9 +49,11 @@ std::string unit_text() {
 
 } // namespace
 
+namespace {
+
 std::string script_text(script which) {
     const auto join = [](std::initializer_list<std::string_view> parts) {
-        std::string all(lua::prelude);
+        std::string all = begin();
         for (const std::string_view each : parts) all += each;
         return all;
     };
@@ -98,7 +72,6 @@ std::string script_text(script which) {
         return std::string(function).append("return " + name + "()\n");
     };
     switch (which) {
-    case script::prepare: return std::string(lua::prepare);
     case script::enqueue: return join({lua::job_books, lua::line_rules, whole(lua::enqueue, "enqueue")});
     case script::claim: return join({lua::job_books, lua::claim});
     case script::unit: return unit_text();
@@ -138,6 +111,17 @@ std::string script_text(script which) {
     case script::receive: return plain(simple(lua::receive, "receive"));
     }
     return {};
+}
+
+} // namespace
+
+const script_library& store_scripts() {
+    static const script_library library = [] {
+        script_library made{.schema = 1, .kind = "store", .all = {}};
+        for (std::size_t i = 0; i < script_count; ++i) made.all.push_back(script_text(static_cast<script>(i)));
+        return made;
+    }();
+    return library;
 }
 
 } // namespace holdfast::redis

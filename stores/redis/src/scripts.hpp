@@ -22,16 +22,14 @@
 //   none          never written: see core::run_now           hints  channel: names of queues
 #pragma once
 
-#include <array>
-#include <string>
+#include <cstddef>
 #include <string_view>
+
+#include <holdfast/redis/scripted_server.hpp>
 
 namespace holdfast::redis {
 
-inline constexpr int schema_version = 1;
-
 enum class script : unsigned char {
-    prepare,
     enqueue,
     claim,
     started,
@@ -70,14 +68,14 @@ enum class script : unsigned char {
     receive,
     unit,
 };
-inline constexpr std::size_t script_count = 38;
+inline constexpr std::size_t script_count = 37;
 
-// The whole text, with what it needs in front.
-std::string script_text(script which);
+// Each whole, with what it needs in front.
+const script_library& store_scripts();
 
 // Parts, by topic.
 namespace lua {
-extern const std::string_view prepare, prelude;
+extern const std::string_view store_prelude;
 extern const std::string_view job_books, line_rules, end_rules, owner_rules, view_rules;
 extern const std::string_view enqueue, claim, started, heartbeat, settle, progress;
 extern const std::string_view recover_stale, cancel, requeue, purge, discard_jobs;

@@ -1,0 +1,203 @@
+#include <holdfast/postgres/bell.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <holdfast/postgres/naming.hpp>
+
+namespace holdfast::postgres {
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr duration most_often = 5ms; // a NOTIFY is at least that long after the one before
+constexpr duration self_test = 1s;   // for our own notification to come back
+constexpr duration deaf_for = 1min;  // until a proxy that swallowed it is asked again
+constexpr duration first_pause = 50ms;
+constexpr duration longest_pause = 5s;
+
+void wait_until(steady_clock::time_point until, int woken, int heard) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
+    pollfd both[] = {{woken, POLLIN, 0}, {heard, POLLIN, 0}}; // a negative descriptor is left out
+    ::poll(both, 2, static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000)));
+    eventfd_t ignored = 0;
+    if ((both[0].revents & POLLIN) != 0) static_cast<void>(::eventfd_read(woken, &ignored));
+}
+
+} // namespace
+
+// One connection. Throws what libpqxx throws; then it is of no more use.
+class bell::line {
+public:
+    explicit line(const bell& of)
+        : of_(of), connection_(of.pool_.how()), channel_(channel_name(of.pool_.how().name)),
+          notify_{"hf_" + of.pool_.how().name + "_notify",
+                  "SELECT count(pg_notify($1::text, q)) FROM unnest($2::text[]) q"} {
+        if (of.pool_.how().pooler) return;
+        pqxx::nontransaction setup(connection_.session());
+        setup.exec("SET synchronous_commit TO off"); // nobody waits for a hint
+    }
+
+    bool listens() const noexcept { return ear_.has_value(); }
+    int socket() { return listens() ? connection_.session().sock() : -1; }
+
+    // False: a proxy gives us another session each time, and swallows what is meant for ours.
+    bool listen() {
+        {
+            const pool::watch limit(of_.pool_, connection_, of_.pool_.how().listen_check);
+            ear_.emplace(connection_.session(), channel_,
+                         [this](std::string_view queue, int backend) { hear(queue, backend); });
+        }
+        send({""});
+        const auto give_up = steady_clock::now() + self_test;
+        for (take(); !heard_myself_ && steady_clock::now() < give_up; take()) wait_until(give_up, -1, socket());
+        if (!heard_myself_) ear_.reset();
+        return heard_myself_;
+    }
+    void send(const std::vector<std::string>& queues) {
+        parameters p;
+        p.one(column::text, std::string_view(channel_));
+        p.many(column::text, queues, [](const std::string& q) { return std::string_view(q); });
+        run(notify_, p);
+    }
+    void check() { run({{}, "SELECT 1"}, {}); }
+    void take() {
+        connection_.session().get_notifs();
+        if (heard_.empty()) return;
+        const auto heard = std::exchange(heard_, {});
+        of_.watchers_.ring(heard);
+    }
+
+private:
+    void run(const statement& what, const parameters& with) {
+        const pool::watch limit(of_.pool_, connection_, of_.pool_.how().listen_check);
+        pqxx::nontransaction alone(connection_.session());
+        connection_.run(alone, what, with, of_.pool_.named_statements());
+    }
+    // What this connection has sent itself was told here when it happened.
+    void hear(std::string_view queue, int backend) {
+        if (backend != connection_.served_by().id) heard_.emplace_back(queue);
+        else if (queue.empty()) heard_myself_ = true;
+    }
+
+    const bell& of_;
+    connection connection_;
+    const std::string channel_;
+    const statement notify_;
+    std::optional<compat::listener> ear_;
+    bool heard_myself_ = false;
+    std::vector<std::string> heard_;
+};
+
+bell::~bell() {
+    if (!thread_.joinable()) return;
+    thread_.request_stop();
+    wake();
+    thread_.join();
+    ::close(woken_);
+}
+
+void bell::ring(const std::vector<std::string>& queues) {
+    if (queues.empty()) return;
+    watchers_.ring(queues);
+    const std::lock_guard lock(mutex_);
+    const bool idle = unsent_.empty();
+    unsent_.insert(queues.begin(), queues.end());
+    if (!idle) return;
+    start();
+    wake();
+}
+
+std::unique_ptr<job_watch> bell::watch(std::vector<std::string> queues, std::function<void()> hint) {
+    if (pool_.how().pooler) return nullptr;
+    auto added = watchers_.add(std::move(queues), std::move(hint));
+    const std::lock_guard lock(mutex_);
+    start();
+    wake();
+    return added;
+}
+
+void bell::start() {
+    if (thread_.joinable()) return;
+    woken_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+void bell::wake() const noexcept {
+    static_cast<void>(::eventfd_write(woken_, 1));
+}
+
+std::vector<std::string> bell::take_unsent() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> all(unsent_.begin(), unsent_.end());
+    unsent_.clear();
+    return all;
+}
+
+bool bell::has_unsent() const {
+    const std::lock_guard lock(mutex_);
+    return !unsent_.empty();
+}
+
+void bell::send_all(line& open) {
+    const auto queues = take_unsent();
+    try {
+        open.send(queues);
+    } catch (...) {
+        const std::lock_guard lock(mutex_);
+        unsent_.insert(queues.begin(), queues.end()); // for the next connection
+        throw;
+    }
+}
+
+void bell::run(const std::stop_token& stop) {
+    duration pause = first_pause;
+    while (!stop.stop_requested()) {
+        try {
+            line open(*this);
+            pause = first_pause;
+            serve(open, stop);
+        } catch (...) { // the server is away, or the connection was lost: callers poll meanwhile
+        }
+        const auto again = steady_clock::now() + pause;
+        while (!stop.stop_requested() && steady_clock::now() < again) wait_until(again, woken_, -1);
+        pause = std::min(2 * pause, longest_pause);
+        while (!stop.stop_requested() && !has_unsent() && watchers_.empty())
+            wait_until(steady_clock::time_point::max(), woken_, -1);
+    }
+}
+
+void bell::serve(line& open, const std::stop_token& stop) {
+    auto may_listen = steady_clock::now();
+    auto may_send = may_listen;
+    auto may_check = may_listen;
+    while (!stop.stop_requested()) {
+        auto present = steady_clock::now();
+        if (!open.listens() && !watchers_.empty() && present >= may_listen) {
+            if (open.listen()) watchers_.ring_all(); // nobody knows what was missed
+            else may_listen = present + deaf_for;
+            may_check = steady_clock::now() + pool_.how().listen_check;
+        }
+        if (present >= may_send && has_unsent()) {
+            send_all(open);
+            may_send = steady_clock::now() + most_often;
+        }
+        if (open.listens()) open.take();
+        if (present = steady_clock::now(); open.listens() && present >= may_check) {
+            open.check();
+            may_check = steady_clock::now() + pool_.how().listen_check;
+        }
+        auto next = present + deaf_for;
+        if (has_unsent()) next = may_send;
+        if (open.listens()) next = std::min(next, may_check);
+        wait_until(next, woken_, open.socket());
+    }
+}
+
+} // namespace holdfast::postgres

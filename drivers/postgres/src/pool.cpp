@@ -1,0 +1,133 @@
+#include <holdfast/postgres/pool.hpp>
+
+#include <algorithm>
+
+namespace holdfast::postgres {
+
+namespace {
+constexpr duration grace = std::chrono::seconds{2}; // for the server to keep its own statement_timeout
+}
+
+slot& slot::operator=(slot&& other) noexcept {
+    if (this == &other) return *this;
+    give_back();
+    pool_ = std::exchange(other.pool_, nullptr);
+    connection_ = std::move(other.connection_);
+    return *this;
+}
+
+void slot::give_back() noexcept {
+    if (pool_ != nullptr) std::exchange(pool_, nullptr)->put_back(std::move(connection_));
+}
+
+result<connection*> slot::open() {
+    if (connection_ != nullptr && !connection_->alive()) connection_.reset();
+    if (connection_ != nullptr) return connection_.get();
+    const options& how = pool_->how();
+    try {
+        connection_ = std::make_unique<connection>(how);
+        return connection_.get();
+    } catch (...) {
+        const compat::fault what = compat::current_fault();
+        return fail(errc::unavailable, how.place() + ": cannot connect: " + how.without_secrets(what.message));
+    }
+}
+
+pool::pool(options how, runtime& on)
+    : how_(std::move(how)), on_(on), named_(!how_.pooler), free_slots_(how_.connections) {
+    for (std::size_t i = 0; i < how_.connections; ++i) threads_.emplace_back([this] { work_on(); });
+    watcher_ = std::jthread([this](const std::stop_token& stop) { watch_over(stop); });
+}
+
+pool::~pool() {
+    {
+        const std::lock_guard lock(mutex_);
+        closing_ = true;
+    }
+    changed_.notify_all();
+    threads_.clear();
+}
+
+bool pool::push(item& what) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (closing_) return false;
+        (what.needs_slot ? waiting_ : ready_).push_back(&what);
+    }
+    changed_.notify_one();
+    return true;
+}
+
+void pool::put_back(std::unique_ptr<connection> used) noexcept {
+    if (used != nullptr && !used->session().is_open()) used.reset();
+    {
+        const std::lock_guard lock(mutex_);
+        ++free_slots_;
+        if (used != nullptr) idle_.push_back(std::move(used));
+    }
+    changed_.notify_one();
+}
+
+void pool::work_on() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        const auto overdue = [&] {
+            return !waiting_.empty() && waiting_.front()->give_up <= std::chrono::steady_clock::now();
+        };
+        const auto runnable = [&] {
+            return closing_ || !ready_.empty() || (!waiting_.empty() && free_slots_ > 0) || overdue();
+        };
+        if (waiting_.empty()) changed_.wait(lock, [&] { return runnable() || !waiting_.empty(); });
+        else changed_.wait_until(lock, waiting_.front()->give_up, runnable);
+
+        item* next = nullptr;
+        slot with;
+        if (!ready_.empty()) {
+            next = ready_.front();
+            ready_.pop_front();
+        } else if (!waiting_.empty() && (free_slots_ > 0 || overdue())) {
+            next = waiting_.front();
+            waiting_.pop_front();
+            if (free_slots_ > 0) {
+                --free_slots_;
+                std::unique_ptr<connection> idle;
+                if (!idle_.empty()) {
+                    idle = std::move(idle_.back());
+                    idle_.pop_back();
+                }
+                with = slot(*this, std::move(idle));
+            }
+        }
+        if (next == nullptr) {
+            if (closing_) return;
+            continue;
+        }
+        lock.unlock();
+        next->run(std::move(with));
+        lock.lock();
+    }
+}
+
+pool::watch::watch(pool& of, connection& what, duration limit) : pool_(of), what_(what) {
+    if (limit <= duration::zero()) return;
+    const time_point until = saturating_add(saturating_add(std::chrono::steady_clock::now(), limit), grace);
+    const std::lock_guard lock(pool_.watch_mutex_);
+    pool_.watched_.emplace_back(&what, until);
+}
+
+pool::watch::~watch() {
+    const std::lock_guard lock(pool_.watch_mutex_);
+    std::erase_if(pool_.watched_, [&](const auto& each) { return each.first == &what_; });
+}
+
+void pool::watch_over(const std::stop_token& stop) {
+    std::unique_lock lock(watch_mutex_);
+    while (!stop.stop_requested()) {
+        watch_changed_.wait_for(lock, stop, std::chrono::milliseconds{500}, [] { return false; });
+        const time_point present = std::chrono::steady_clock::now();
+        for (auto& [what, until] : watched_)
+            if (until <= present) what->cut();
+    }
+}
+
+} // namespace holdfast::postgres

@@ -1,0 +1,91 @@
+// Scripts and the server that runs them: how one reaches it, what its refusals mean, and what the server keeps.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <holdfast/redis/arguments.hpp>
+#include <holdfast/redis/hint_listener.hpp>
+#include <holdfast/redis/pool.hpp>
+#include <holdfast/runtime.hpp>
+#include <holdfast/store.hpp>
+
+namespace holdfast::redis {
+
+enum class access : unsigned char {
+    read,  // called again on another connection when the first was lost
+    write, // errc::unknown_outcome then
+};
+
+// What the server's configuration says about keeping data.
+struct persistence {
+    bool known = false;
+    bool append_only = false;
+    std::string fsync; // always, everysec, no
+
+    survives writes_survive() const noexcept;
+    std::string loses() const;
+};
+
+// What a plugin runs in its namespace. Every text but that of prepare begins with lua::prelude.
+struct script_library {
+    int schema = 1;               // version of what it keeps
+    std::string_view kind;        // "store": what else has the namespace is refused
+    std::vector<std::string> all; // by the plugin's own numbers
+};
+
+namespace lua {
+extern const std::string_view prelude;
+}
+
+// Any thread.
+class scripted_server {
+public:
+    // The library must outlive it.
+    scripted_server(options settings, runtime& runs_on, const script_library& scripts)
+        : how_(std::move(settings)), on_(runs_on), scripts_(scripts), places_(how_), connections_(how_, places_),
+          hints_(how_, places_, key("hints")) {}
+
+    // The script's answer; never an error reply.
+    task<result<reply>> run(std::size_t which, arguments with, access a);
+
+    // The rest blocks.
+    result<reply> run_now(std::size_t which, arguments& with, access a);
+    result<void> prepare_now();
+    result<void> destroy_now();
+    result<store_time> time_now();
+    // On a thread that may block.
+    template <class T>
+    task<result<T>> blocking(result<T> (scripted_server::*function)());
+
+    persistence keeps() const;
+    bool prepared() const;
+    hint_listener& hints() noexcept { return hints_; }
+
+private:
+    std::string key(std::string_view name) const { return "{" + how_.name + "}:" + std::string(name); }
+    error refused(std::string_view refusal) const;
+    result<reply> command_now(const command& what) { return connections_.call(what); }
+    result<void> check_memory(persistence& into);
+    result<void> load_scripts();
+
+    const options how_;
+    runtime& on_;
+    const script_library& scripts_;
+    locator places_;
+    pool connections_;
+    mutable std::mutex mutex_;
+    std::string marker_; // names the data that prepare() found; empty before
+    std::vector<std::string> hashes_;
+    persistence keeps_;
+    hint_listener hints_; // the first to go
+};
+
+std::string random_marker();
+
+// Pure: what an error reply of the server means. Nothing was written.
+error to_error(std::string_view refusal, const address& where, int schema);
+
+} // namespace holdfast::redis
