@@ -2,9 +2,11 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <utility>
 
 #include <benchmark/benchmark.h>
 
+#include <holdfast/exception_decision.hpp>
 #include <holdfast/sync_wait.hpp>
 #include <holdfast/task.hpp>
 
@@ -157,6 +159,24 @@ void retry_on_error(benchmark::State& state) {
     state.counters["per"] = 10;
 }
 
+template <int>
+struct unrelated_error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// What comes next for an exception that the last of ten rules takes; nothing is thrown for it.
+void find_rule(benchmark::State& state) {
+    holdfast::exception_policy rules;
+    [&]<int... N>(std::integer_sequence<int, N...>) {
+        (rules.on<unrelated_error<N>>().dead_letter(), ...);
+    }(std::make_integer_sequence<int, 9>());
+    rules.on<std::exception>().retry();
+    const auto table = holdfast::resolve({.consumer = &rules});
+    const auto thrown = std::make_exception_ptr(std::logic_error("x"));
+    holdfast::random_series random(1);
+    for (auto _ : state) benchmark::DoNotOptimize(decide(table, holdfast::failure::thrown(thrown), {}, random));
+}
+
 BENCHMARK(clock_read)->Name("clock read");
 BENCHMARK(by_hand_retry)->Name("by hand: retry");
 BENCHMARK(by_hand_timeout_breaker)->Name("by hand: retry, timeout, breaker");
@@ -170,6 +190,7 @@ BENCHMARK_CAPTURE(coroutine, timeout, bench::timeout_breaker)->Name("coroutine: 
 BENCHMARK_CAPTURE(coroutine, all, bench::all_stages)->Name("coroutine: all stages");
 BENCHMARK(open_circuit)->Name("open circuit, refused as a value");
 BENCHMARK(retry_on_error)->Name("one more attempt after a returned error");
+BENCHMARK(find_rule)->Name("exception policy: the last of ten rules");
 BENCHMARK_CAPTURE(blocking, contended, bench::contended)
     ->Name("breaker, contended")
     ->Threads(1)

@@ -118,6 +118,11 @@ public:
         return exception_ != nullptr && (as<operation_cancelled>() != nullptr || as<non_retryable_error>() != nullptr);
     }
 
+    // What it is, for people: the exception's type, or the category of its code. Empty when it has neither.
+    std::string kind() const {
+        if (exception_ != nullptr) return detail::exception_type_name(*exception_);
+        return code_ ? code_.category().name() : "";
+    }
     std::string message() const {
         if (exception_ != nullptr) return detail::exception_message(*exception_);
         return code_ ? code_.message() : "a returned value";

@@ -36,17 +36,25 @@ const E* exception_as(const std::exception_ptr& thrown) noexcept {
 #endif
 }
 
+// A type's name for people, as well as the library can tell it.
+inline std::string type_name(const std::type_info& type) {
+#if defined(__GLIBCXX__)
+    int status = 0;
+    char* name = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+    std::string text = status == 0 && name != nullptr ? name : type.name();
+    std::free(name);
+    return text;
+#else
+    return type.name();
+#endif
+}
+
 // The type's name for people, "unknown" when the library cannot tell.
 inline std::string exception_type_name(const std::exception_ptr& thrown) {
 #if defined(__GLIBCXX__)
     if (!thrown) return "none";
     const std::type_info* type = thrown.__cxa_exception_type();
-    if (type == nullptr) return "unknown";
-    int status = 0;
-    char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
-    std::string text = status == 0 && name != nullptr ? name : type->name();
-    std::free(name);
-    return text;
+    return type == nullptr ? "unknown" : type_name(*type);
 #else
     return exception_as<std::exception>(thrown) ? "std::exception" : "unknown";
 #endif

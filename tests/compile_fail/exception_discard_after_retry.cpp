@@ -1,0 +1,6 @@
+// expect: no member named 'discard' in 'holdfast::retrying_rule'
+#include <holdfast/exception_policy.hpp>
+
+void declare(holdfast::exception_policy& rules) {
+    rules.default_().retry().discard();
+}
