@@ -39,6 +39,11 @@ host& host::use(holdfast::store& mine) {
     return *this;
 }
 
+host& host::use(exception_policy rules) {
+    impl_->use(std::move(rules));
+    return *this;
+}
+
 host& host::require(const promises& asked) {
     impl_->require(asked);
     return *this;

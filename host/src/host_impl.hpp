@@ -52,6 +52,7 @@ public:
     void add(const policy& p) override;
     void add(std::unique_ptr<job_type> kind) override;
     void add(recurring_job which) override;
+    void use(exception_policy rules) override;
     void require(const promises& asked) override { require(asked, std::nullopt); }
     void require(facet of, const promises& asked) override { require(asked, of); }
 
@@ -108,6 +109,7 @@ private:
     std::unique_ptr<pipeline_runner> runner_;
     std::unique_ptr<holdfast::policies> policies_;
     detail::store_rack stores_;
+    std::optional<exception_policy> rules_; // of the host's own scope
     job_registry kinds_;
     identifier_source ids_;
     std::optional<holdfast::jobs> jobs_;

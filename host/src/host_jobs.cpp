@@ -19,6 +19,12 @@ void host::impl::add(recurring_job which) {
     recurring_.push_back(std::move(which));
 }
 
+void host::impl::use(exception_policy rules) {
+    if (phase_ != phase::starting) must_be_setting_up("use");
+    if (rules_) throw failed({errc::duplicate, "the host has exception rules already: one policy is for all", {}});
+    rules_ = std::move(rules);
+}
+
 void host::impl::without_work() {
     must_be_setting_up("without_work");
     config_.jobs.work = false;
@@ -74,7 +80,8 @@ void host::impl::start_jobs() {
                                  .kinds = kinds_,
                                  .log = *log_,
                                  .policies = policies_.get(),
-                                 .client = &*jobs_},
+                                 .client = &*jobs_,
+                                 .rules = rules_ ? &*rules_ : nullptr},
                     how);
     detail::value_or_throw(worker_->start());
     log_->info("working on jobs from " + in_words(how.queues) + " as " + worker_->name() + ", " +

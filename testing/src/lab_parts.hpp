@@ -60,6 +60,7 @@ public:
 
     const job_options& options() const noexcept override { return inner_->options(); }
     holdfast::restart restart() const noexcept override { return inner_->restart(); }
+    const exception_policy* rules() const noexcept override { return inner_->rules(); }
     task<result<void>> run(payload what, job_context& context) override {
         const ringing seen(bell_);
         auto running = inner_->run(std::move(what), context);

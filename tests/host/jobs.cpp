@@ -16,6 +16,7 @@
 
 using namespace holdfast;
 using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -88,6 +89,36 @@ TEST_CASE("a job that is enqueued is run by the host's own worker") {
     CHECK(greeted.get_future().get() == "Ada");
     CHECK(state_once_ended(host, queued.id) == job_state::succeeded);
     CHECK(host.worker().succeeded == 1);
+}
+
+TEST_CASE("rules are given with a job, and to the host for all jobs that have none") {
+    exception_policy own, of_host;
+    own.on<std::runtime_error>().retry({1ms, 1ms});
+    own.inherit();
+    of_host.on<std::logic_error>().discard();
+    std::atomic<int> greeted = 0, counted = 0;
+    auto host = desk();
+    host.use(of_host);
+    host.add<greet>(
+        [&](greet) {
+            ++greeted;
+            throw std::runtime_error("busy");
+        },
+        own);
+    host.add<count>([&](count) {
+        ++counted;
+        throw std::logic_error("counted already");
+    });
+    CHECK_THROWS_WITH(host.use(of_host), "the host has exception rules already: one policy is for all");
+    host.start();
+    CHECK_THROWS_WITH(host.use(of_host), ContainsSubstring("before start()"));
+    const auto first = get(host, host.jobs().enqueue(greet{"Ada"}));
+    const auto second = get(host, host.jobs().enqueue(count{"sheep"}));
+    CHECK(state_once_ended(host, first.id) == job_state::dead_letter);
+    CHECK(greeted == 3);
+    CHECK(state_once_ended(host, second.id) == job_state::cancelled);
+    CHECK(counted == 1);
+    CHECK(host.worker().discarded == 1);
 }
 
 TEST_CASE("a coroutine handler that fails is tried again under the same job") {

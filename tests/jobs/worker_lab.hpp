@@ -91,7 +91,10 @@ struct worker_lab {
     }
     job_worker& start(worker_options how = {}) {
         if (how.name.empty()) how.name = "lab";
-        worker.emplace(worker_parts{on, store(), kinds, log, &made.policies()}, std::move(how), 11);
+        worker.emplace(
+            worker_parts{
+                .on = on, .store = store(), .kinds = kinds, .log = log, .policies = &made.policies(), .rules = rules},
+            std::move(how), 11);
         if (auto started = worker->start(); !started) throw failed(started.error());
         return *worker;
     }
@@ -146,6 +149,7 @@ struct worker_lab {
     job_store* over = nullptr; // what the worker sees in its place
     identifier_source ids{5};
     int count = 0;
+    const exception_policy* rules = nullptr; // of the host
     std::optional<job_worker> worker;
 };
 

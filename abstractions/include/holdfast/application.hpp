@@ -15,6 +15,7 @@
 #include <holdfast/schedule.hpp>
 #include <holdfast/store.hpp>
 #include <holdfast/task.hpp>
+#include <holdfast/with_rules.hpp>
 
 namespace holdfast {
 
@@ -32,14 +33,17 @@ public:
 
     // A type of job that this application can run; see host::add. errc::duplicate for a name that is taken.
     virtual void add(std::unique_ptr<job_type> kind) = 0;
-    template <class Job, class Handler, class... Probe>
+    template <class Job, class Handler, class... More>
         requires has_job_options<Job>
-    void add(Handler handler, Probe... probe) {
-        add(job_type_of<Job>(std::move(handler), std::move(probe)...));
+    void add(Handler handler, More... probe_or_rules) {
+        add(job_type_of<Job>(std::move(handler), std::move(probe_or_rules)...));
     }
 
     // A job that comes again; see host::add.
     virtual void add(recurring_job which) = 0;
+
+    // What becomes of errors that nobody else has rules for; see host::use. errc::duplicate when the program said so.
+    virtual void use(exception_policy rules) = 0;
 
     // The host does not start on stores that cannot keep this: all of them, or the one of a facet, which must be there.
     virtual void require(const promises& asked) = 0;

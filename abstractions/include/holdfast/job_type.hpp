@@ -21,6 +21,8 @@ public:
     using non_retryable_error::non_retryable_error;
 };
 
+class exception_policy;
+
 // Any thread; several runs at once.
 class job_type {
 public:
@@ -28,6 +30,8 @@ public:
 
     virtual const job_options& options() const noexcept = 0; // its texts live as long as the program
     virtual holdfast::restart restart() const noexcept = 0;
+    // What becomes of its errors, where that is more than its options say; see with_rules(). Null: nothing of its own.
+    virtual const exception_policy* rules() const noexcept { return nullptr; }
     // Runs the handler, a blocking one on the blocking pool. A handler's exception leaves it as it is; a returned
     // failure comes back as one. `context` must stay until the task has ended.
     virtual task<result<void>> run(payload what, job_context& context) = 0;

@@ -10,6 +10,7 @@
 
 #include <holdfast/error.hpp>
 #include <holdfast/job_type.hpp>
+#include <holdfast/with_rules.hpp>
 
 namespace holdfast {
 
@@ -17,9 +18,9 @@ class job_registry {
 public:
     // errc::duplicate: there is a kind of that name. errc::invalid_argument: its options make no sense.
     result<void> add(std::unique_ptr<job_type> kind);
-    template <class Job, class Handler, class... Probe>
-    result<void> add(Handler handler, Probe... probe) {
-        return add(job_type_of<Job>(std::move(handler), std::move(probe)...));
+    template <class Job, class Handler, class... More>
+    result<void> add(Handler handler, More... probe_or_rules) {
+        return add(job_type_of<Job>(std::move(handler), std::move(probe_or_rules)...));
     }
 
     // Null when there is none. Lives as long as the registry.

@@ -10,6 +10,7 @@
 
 #include <holdfast/duration.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/exception_policy.hpp>
 #include <holdfast/identifier.hpp>
 #include <holdfast/job_registry.hpp>
 #include <holdfast/job_store.hpp>
@@ -54,8 +55,9 @@ struct worker_parts {
     job_store& store;
     const job_registry& kinds;
     logger& log;
-    holdfast::policies* policies = nullptr; // for kinds that name a policy
-    holdfast::jobs* client = nullptr;       // what handlers enqueue with; null = one of the worker's own
+    holdfast::policies* policies = nullptr;  // for kinds that name a policy
+    holdfast::jobs* client = nullptr;        // what handlers enqueue with; null = one of the worker's own
+    const exception_policy* rules = nullptr; // for kinds that have none of their own; copied at start
 };
 
 struct running_job {
@@ -87,8 +89,9 @@ struct worker_snapshot {
     std::uint64_t released = 0;
     std::uint64_t snoozed = 0;
     std::uint64_t indeterminate = 0;
-    std::uint64_t lost = 0;  // the lease was gone: nothing was written
-    std::uint64_t stuck = 0; // of those above, given up at their hard deadline
+    std::uint64_t lost = 0;      // the lease was gone: nothing was written
+    std::uint64_t stuck = 0;     // of those above, given up at their hard deadline
+    std::uint64_t discarded = 0; // of the cancelled, those dropped by a rule
 
     recovery last_recovery{}; // the latest that found something
     std::optional<duration> last_recovery_ago{};

@@ -1,5 +1,7 @@
 #include <holdfast/job_registry.hpp>
 
+#include "job_rules.hpp"
+
 namespace holdfast {
 
 result<void> job_registry::add(std::unique_ptr<job_type> kind) {
@@ -10,6 +12,7 @@ result<void> job_registry::add(std::unique_ptr<job_type> kind) {
     } catch (const invalid_job& e) {
         return fail(errc::invalid_argument, "job \"" + name + "\": " + e.what());
     }
+    if (auto checked = job_rules::check(*kind); !checked) return checked;
     if (kinds_.contains(name))
         return fail(errc::duplicate, "there are two kinds of job named \"" + name +
                                          "\": each .name is given once, it is how stores tell them apart");

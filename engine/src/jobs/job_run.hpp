@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <utility>
 
+#include <holdfast/exception_decision.hpp>
 #include <holdfast/job_context.hpp>
 #include <holdfast/job_store.hpp>
 #include <holdfast/job_type.hpp>
@@ -19,7 +20,8 @@ namespace holdfast {
 struct job_kind {
     job_type& type;
     const job_options& options;
-    retry_settings waits;
+    exception_table rules;
+    bool retries_in_run = false; // so its payload must be kept
     std::optional<bound_policy> policy{};
 };
 
@@ -38,6 +40,7 @@ struct job_run {
     bool unsettled = false; // something has to be written
     bool stuck = false;
     bool suspect = false;           // see worker_state::put_off_suspect
+    bool discarded = false;         // by a rule
     bool asked_again = false;       // the store may have taken the settlement already
     std::atomic<bool> lost = false; // somebody else has it: nothing may be written
     std::atomic<bool> cancelled = false;
@@ -57,6 +60,8 @@ struct job_run {
     }
     // Of the latest attempt within the run; there is one from the beginning of the run on.
     job_context& latest_context() noexcept { return more_contexts.empty() ? *context : more_contexts.back(); }
+    // Before its first call has failed in this run: every run is a delivery.
+    exception_history history() const { return {.redeliveries = job.attempt - 1, .calls = job.attempt}; }
     bool asked_to_stop() const noexcept { return lost || cancelled || timed_out || stopping; }
 };
 

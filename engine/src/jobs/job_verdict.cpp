@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <holdfast/detail/exception_type.hpp>
+#include <holdfast/exception_explain.hpp>
 #include <holdfast/store_limits.hpp>
 
 namespace holdfast::job_verdict {
@@ -14,57 +15,42 @@ constexpr std::size_t longest_message = 8192;
 
 using kind = settlement::kind;
 
-bool names_exceptions(const rule_list& rules) {
-    return std::ranges::any_of(rules, [](const rule& each) {
-        return each.then == rule::verdict::retry && each.on == rule::subject::exception_type;
-    });
+// A discarded job is a cancelled one that says why: it did not succeed, and nobody has to look at it.
+verdict discard(const circumstances& about, const exception_decision& by, job_error what) {
+    what.message = "discarded by " + describe(about.rules.rules()[*by.rule].rule) + ": " + what.message;
+    return {.ending = make(kind::cancel, std::move(what)), .discarded = true};
 }
 
-// As in a policy, but for a returned failure, which is tried again unless a rule stops it.
-bool is_tried_again(const rule_list& rules, const failure& f) {
-    if (f.is_terminal()) return false;
-    for (const rule& each : rules)
-        if (each.then == rule::verdict::stop && each.applies_to(f)) return false;
-    for (const rule& each : rules)
-        if (each.then == rule::verdict::retry && each.applies_to(f)) return true;
-    return !f.is_exception() || !names_exceptions(rules);
+verdict dead_letter(const circumstances& about, const exception_decision& by, job_error what) {
+    using reason = exception_decision::reason;
+    if (by.why == reason::rule_failed) what.message += "; and a rule of the job failed over it: " + by.problem;
+    if (by.why == reason::total)
+        what.message += "; its rules would try it again, but allow no more than " +
+                        std::to_string(about.rules.max_total_attempts()) + " attempts in all";
+    return {.ending = make(kind::dead_letter, std::move(what))};
 }
 
-duration wait_for(const circumstances& about, const failure& f, random_series& random) {
-    if (about.retry_after) return std::max(*about.retry_after, duration::zero());
-    const retry_settings& waits = about.waits;
-    if (waits.delay_for != nullptr)
-        if (const auto asked = waits.delay_for(f, about.attempt))
-            return std::clamp(*asked, duration::zero(), waits.max_delay);
-    if (const auto asked = f.retry_after()) return std::max(*asked, duration::zero());
-    const int n =
-        waits.intervals.empty() ? about.attempt : std::min(about.attempt, static_cast<int>(waits.intervals.size()));
-    return waits.delay_before(n, random);
-}
-
-settlement judge(const circumstances& about, const failure& f, job_error what, random_series& random) {
-    try {
-        if (!is_tried_again(about.options.rules, f)) return make(kind::dead_letter, std::move(what));
-        const due when = due::after(wait_for(about, f, random));
-        settlement again = make(kind::retry, std::move(what));
-        again.when = when;
-        return again;
-    } catch (...) { // a rule or a delay of the user's own
-        const auto thrown = std::current_exception();
-        what.message += "; and a rule of the job failed over it: " + holdfast::detail::exception_message(thrown);
-        return make(kind::dead_letter, std::move(what));
-    }
+// What comes again at once comes later where the run may not go on.
+verdict judge(const circumstances& about, const failure& f, job_error what, random_series& random) {
+    using action = exception_decision::action;
+    const auto next = decide(about.rules, f, about.so_far, random);
+    if (next.what == action::discard) return discard(about, next, std::move(what));
+    if (next.what == action::dead_letter) return dead_letter(about, next, std::move(what));
+    verdict later{.ending = make(kind::retry, std::move(what))};
+    later.ending.when = due::after(next.after);
+    if (next.what == action::retry && !about.timed_out) later.again = next;
+    return later;
 }
 
 // The decisions that do not look at the error. Nothing = it counts.
-std::optional<settlement> decided_already(const circumstances& about, const job_error& what) {
-    if (about.cancelled) return make(kind::cancel, what);
+std::optional<verdict> decided_already(const circumstances& about, const job_error& what) {
+    if (about.cancelled) return verdict{make(kind::cancel, what)};
     if (!about.stopping) return std::nullopt;
-    if (about.may_restart) return make(kind::release, what);
-    return make(kind::fail, {"interrupted", std::string(interrupted_not_allowed) + ": " + what.message});
+    if (about.may_restart) return verdict{make(kind::release, what)};
+    return verdict{make(kind::fail, {"interrupted", std::string(interrupted_not_allowed) + ": " + what.message})};
 }
 
-settlement after_timeout(const circumstances& about, random_series& random) {
+verdict after_timeout(const circumstances& about, random_series& random) {
     job_error what{"timed_out", "the attempt took longer than its timeout of " +
                                     to_short_text(about.options.timeout.value_or(duration::zero()))};
     return judge(about, failure::refused(errc::timed_out), std::move(what), random);
@@ -89,20 +75,20 @@ settlement after_return(const circumstances& about, std::string output) {
     return made;
 }
 
-settlement after_throw(const circumstances& about, const std::exception_ptr& thrown, random_series& random) {
+verdict after_throw(const circumstances& about, const std::exception_ptr& thrown, random_series& random) {
     const failure seen = failure::thrown(thrown);
     job_error what{holdfast::detail::exception_type_name(thrown), holdfast::detail::exception_message(thrown)};
     if (auto decided = decided_already(about, what)) return std::move(*decided);
     if (about.timed_out && seen.as<non_retryable_error>() == nullptr) return after_timeout(about, random);
-    if (seen.as<operation_cancelled>() != nullptr) return make(kind::cancel, std::move(what)); // its own decision
+    if (seen.as<operation_cancelled>() != nullptr) return {make(kind::cancel, std::move(what))}; // its own decision
     return judge(about, seen, std::move(what), random);
 }
 
-settlement after_error(const circumstances& about, const error& returned, random_series& random) {
+verdict after_error(const circumstances& about, const error& returned, random_series& random) {
     job_error what{std::string(to_text(returned.code)), returned.message};
     if (auto decided = decided_already(about, what)) return std::move(*decided);
     if (about.timed_out && returned.code == errc::cancelled) return after_timeout(about, random);
-    if (returned.code == errc::cancelled) return make(kind::cancel, std::move(what));
+    if (returned.code == errc::cancelled) return {make(kind::cancel, std::move(what))};
     const result<void> as_returned = std::unexpected(returned);
     return judge(about, failure::returned(as_returned), std::move(what), random);
 }
@@ -112,7 +98,7 @@ settlement when_stuck(const circumstances& about, random_series& random) {
                                 to_short_text(about.options.hard_deadline.value_or(duration::zero())) +
                                 ", and may still be running"};
     if (about.cancelled) return make(kind::cancel, std::move(what));
-    return judge(about, failure::refused(errc::timed_out), std::move(what), random);
+    return judge(about, failure::refused(errc::timed_out), std::move(what), random).ending;
 }
 
 std::string clean_text(std::string text) {

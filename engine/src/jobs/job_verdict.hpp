@@ -5,6 +5,7 @@
 #include <string>
 
 #include <holdfast/backoff.hpp>
+#include <holdfast/exception_decision.hpp>
 #include <holdfast/failure.hpp>
 #include <holdfast/job.hpp>
 #include <holdfast/job_store.hpp>
@@ -14,19 +15,25 @@ namespace holdfast::job_verdict {
 // What is known about the attempt beside how it ended.
 struct circumstances {
     const job_options& options;
-    const retry_settings& waits; // see job_waits
-    int attempt = 1;
+    const exception_table& rules;
+    exception_history so_far{}; // a run is a delivery; with the handler's own wish for the next wait
     bool may_restart = true;
     bool cancelled = false; // by its user
     bool timed_out = false;
     bool stopping = false; // the worker asked it to stop
     std::optional<duration> snooze{};
-    std::optional<duration> retry_after{}; // the handler's own wish
+};
+
+struct verdict {
+    settlement ending;
+    // To be called again in the same run, and then `ending` is for a run that may not go on.
+    std::optional<exception_decision> again{};
+    bool discarded = false;
 };
 
 settlement after_return(const circumstances& about, std::string output);
-settlement after_throw(const circumstances& about, const std::exception_ptr& thrown, random_series& random);
-settlement after_error(const circumstances& about, const error& returned, random_series& random);
+verdict after_throw(const circumstances& about, const std::exception_ptr& thrown, random_series& random);
+verdict after_error(const circumstances& about, const error& returned, random_series& random);
 // It did not end by its hard deadline.
 settlement when_stuck(const circumstances& about, random_series& random);
 

@@ -77,7 +77,7 @@ time_point worker_state::watch_deadlines() {
 
 // Its slot stays taken until the handler ends; the job goes on without it.
 void worker_state::give_up_stuck(job_run& r, locked& in) {
-    const auto about = circumstances_of(r);
+    const auto about = circumstances_of(r, r.history());
     r.timed_out = true;
     r.stuck = true;
     ++stuck;

@@ -92,8 +92,7 @@ void worker_state::begin(job_run& r, locked& in) {
 }
 
 detached worker_state::run_job(self s, run r) {
-    std::exception_ptr thrown;
-    std::optional<error> returned;
+    call_end ended;
     try {
         answer allowed;
         if (needs_care(*r)) {
@@ -104,14 +103,51 @@ detached worker_state::run_job(self s, run r) {
             s->finish(r, std::move(allowed.ending));
             co_return;
         }
-        auto running =
-            r->kind->policy ? run_under_policy(s, r) : r->kind->type.run(std::move(r->job.what), *r->context);
-        auto ended = co_await std::move(running);
-        if (!ended) returned = std::move(ended.error());
+        auto running = r->kind->policy           ? run_under_policy(s, r)
+                       : r->kind->retries_in_run ? r->kind->type.run(r->job.what, *r->context)
+                                                 : r->kind->type.run(std::move(r->job.what), *r->context);
+        auto answered = co_await std::move(running);
+        if (!answered) ended.returned = std::move(answered.error());
     } catch (...) {
-        thrown = std::current_exception();
+        ended.thrown = std::current_exception();
     }
-    s->finish(r, s->judge(*r, thrown, returned));
+    auto verdict = s->judge(*r, ended, r->history());
+    if (verdict.again) {
+        auto again = run_again(s, r, std::move(ended), std::move(verdict));
+        verdict = co_await std::move(again);
+    }
+    s->finish(r, std::move(verdict.ending), verdict.discarded);
+}
+
+// Retries within the run, which keeps its slot meanwhile.
+task<job_verdict::verdict> worker_state::run_again(self s, run r, call_end ended, job_verdict::verdict next) {
+    exception_history so_far = r->history();
+    while (next.again) {
+        auto waiting = sleep_for(s->with.on, next.again->after, r->stop.get_token());
+        const sleep_end woken = co_await std::move(waiting);
+        if (woken != sleep_end::due || !s->may_go_on(*r)) {
+            if (r->cancelled || r->stopping) next = s->judge(*r, ended, so_far);
+            next.again.reset();
+            break;
+        }
+        so_far.add(*next.again);
+        ended = {};
+        try {
+            auto running = r->kind->policy ? run_under_policy(s, r)
+                                           : r->kind->type.run(r->job.what, s->add_context(*r, r->stop.get_token()));
+            auto answered = co_await std::move(running);
+            if (!answered) ended.returned = std::move(answered.error());
+        } catch (...) {
+            ended.thrown = std::current_exception();
+        }
+        next = s->judge(*r, ended, so_far);
+    }
+    co_return next;
+}
+
+bool worker_state::may_go_on(const job_run& r) {
+    const locked in(*this);
+    return !r.stuck && !r.asked_to_stop();
 }
 
 // Every attempt within the run has a context of its own, for its token is its own.
@@ -126,35 +162,37 @@ job_context& worker_state::add_context(job_run& r, std::stop_token stop) {
     return r.more_contexts.emplace_back(facts_of(r), with.on, with.log, std::move(stop), with.client);
 }
 
-job_verdict::circumstances worker_state::circumstances_of(job_run& r) const {
-    return {.options = r.kind->options,
-            .waits = r.kind->waits,
-            .attempt = r.job.attempt,
-            .may_restart = r.job.may_restart,
-            .cancelled = r.cancelled,
-            .timed_out = r.timed_out,
-            .stopping = r.stopping,
-            .snooze = r.latest_context().wants_snooze(),
-            .retry_after = r.latest_context().wants_retry_after()};
+job_verdict::circumstances worker_state::circumstances_of(job_run& r, const exception_history& so_far) const {
+    job_verdict::circumstances about{.options = r.kind->options,
+                                     .rules = r.kind->rules,
+                                     .so_far = so_far,
+                                     .may_restart = r.job.may_restart,
+                                     .cancelled = r.cancelled,
+                                     .timed_out = r.timed_out,
+                                     .stopping = r.stopping,
+                                     .snooze = r.latest_context().wants_snooze()};
+    about.so_far.retry_after = r.latest_context().wants_retry_after();
+    return about;
 }
 
-settlement worker_state::judge(job_run& r, const std::exception_ptr& thrown, const std::optional<error>& returned) {
-    const auto about = circumstances_of(r);
-    if (!thrown && !returned) return job_verdict::after_return(about, r.latest_context().take_output());
+job_verdict::verdict worker_state::judge(job_run& r, const call_end& ended, const exception_history& so_far) {
+    const auto about = circumstances_of(r, so_far);
+    if (!ended.thrown && !ended.returned) return {job_verdict::after_return(about, r.latest_context().take_output())};
     auto mine = draw();
-    auto ending =
-        thrown ? job_verdict::after_throw(about, thrown, mine) : job_verdict::after_error(about, *returned, mine);
-    ending.output = r.latest_context().take_output();
-    return ending;
+    auto verdict = ended.thrown ? job_verdict::after_throw(about, ended.thrown, mine)
+                                : job_verdict::after_error(about, *ended.returned, mine);
+    verdict.ending.output = r.latest_context().take_output();
+    return verdict;
 }
 
-void worker_state::finish(const run& r, std::optional<settlement> ending) {
+void worker_state::finish(const run& r, std::optional<settlement> ending, bool discarded) {
     const time_point now = with.on.coarse_now();
     run gone;
     locked in(*this);
     const double took = std::max(0.0, std::chrono::duration<double>(now - r->began).count());
     average_run = average_run < 0 ? took : average_run + (took - average_run) / 16;
     r->running = false;
+    r->discarded = discarded;
     --running;
     --queues[r->queue].running;
     if (r->stuck) {

@@ -50,6 +50,10 @@ std::string epitaph(const job_run& r, const settlement& what) {
            what.error.message;
 }
 
+std::string farewell(const job_run& r, const settlement& what) {
+    return "job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) + "\" is " + what.error.message;
+}
+
 } // namespace
 
 // Under the lock. What it gives back is destroyed outside it.
@@ -199,6 +203,7 @@ void worker_state::written(std::span<job_run* const> which, std::span<const sett
     std::vector<run> gone; // destroyed after the lock is gone
     gone.reserve(which.size());
     std::vector<std::string> epitaphs;
+    std::vector<std::string> farewells;
     std::uint64_t dead = 0;
     int late = 0;
     {
@@ -213,6 +218,10 @@ void worker_state::written(std::span<job_run* const> which, std::span<const sett
                 if (answer.answer == write_answer::done && answer.now == job_state::dead_letter &&
                     ++dead <= most_epitaphs)
                     epitaphs.push_back(epitaph(r, what[i]));
+                if (r.discarded) {
+                    ++counts.discarded;
+                    farewells.push_back(farewell(r, what[i]));
+                }
             } else {
                 ++counts.lost;
                 ++late;
@@ -229,6 +238,7 @@ void worker_state::written(std::span<job_run* const> which, std::span<const sett
         return each.now == job_state::waiting_retry || each.now == job_state::scheduled;
     };
     if (std::ranges::any_of(answers, waits)) hint();
+    for (const std::string& each : farewells) with.log.info(each);
     for (const std::string& each : epitaphs) with.log.warning(each);
     if (dead > most_epitaphs) with.log.warning("and so do " + std::to_string(dead - most_epitaphs) + " more jobs");
     if (late > 0)

@@ -6,6 +6,8 @@
 #include <random>
 #include <set>
 
+#include "job_rules.hpp"
+
 namespace holdfast::detail {
 
 namespace {
@@ -91,7 +93,9 @@ result<void> worker_state::learn_kinds() {
     with.kinds.for_each([&](job_type& each) {
         if (problem) return;
         const job_options& options = each.options();
-        job_kind kind{each, options, job_waits(options.retry)};
+        job_kind kind{each, options, job_rules::table_of(each, with.rules)};
+        kind.retries_in_run = std::ranges::any_of(
+            kind.rules.rules(), [](const exception_table::entry& entry) { return entry.rule.retry.has_value(); });
         if (!options.policy.empty()) {
             const std::string what =
                 "job \"" + std::string(options.name) + "\" runs under policy \"" + std::string(options.policy) + "\"";
@@ -106,7 +110,8 @@ result<void> worker_state::learn_kinds() {
             }
             kind.policy.emplace(**bound);
         }
-        kinds.emplace(std::string(options.name), kind);
+        for (const std::string& finding : job_rules::lint(options, kind.rules)) with.log.warning(finding);
+        kinds.emplace(std::string(options.name), std::move(kind));
     });
     if (problem) return std::unexpected(std::move(*problem));
     return {};

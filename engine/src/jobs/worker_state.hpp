@@ -90,9 +90,16 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     static task<result<void>> run_under_policy(self s, run r);
     job_context& add_context(job_run& r, std::stop_token stop);
     job_context::facts facts_of(const job_run& r) const;
-    job_verdict::circumstances circumstances_of(job_run& r) const;
-    settlement judge(job_run& r, const std::exception_ptr& thrown, const std::optional<error>& returned);
-    void finish(const run& r, std::optional<settlement> ending);
+    // How a call of the handler ended: neither = well.
+    struct call_end {
+        std::exception_ptr thrown{};
+        std::optional<error> returned{};
+    };
+    static task<job_verdict::verdict> run_again(self s, run r, call_end first, job_verdict::verdict next);
+    bool may_go_on(const job_run& r);
+    job_verdict::circumstances circumstances_of(job_run& r, const exception_history& so_far) const;
+    job_verdict::verdict judge(job_run& r, const call_end& ended, const exception_history& so_far);
+    void finish(const run& r, std::optional<settlement> ending, bool discarded = false);
 
     // before_run.cpp: what some jobs need before their handlers may run. Nothing = run it.
     struct answer {

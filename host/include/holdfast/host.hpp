@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <holdfast/error.hpp>
+#include <holdfast/exception_policy.hpp>
 #include <holdfast/facet.hpp>
 #include <holdfast/job_scheduler.hpp>
 #include <holdfast/job_type.hpp>
@@ -26,6 +27,7 @@
 #include <holdfast/promises.hpp>
 #include <holdfast/runtime.hpp>
 #include <holdfast/store.hpp>
+#include <holdfast/with_rules.hpp>
 
 namespace holdfast {
 
@@ -68,11 +70,11 @@ public:
     }
     // Before start(): this process can run jobs of that type, and does, on the queues of [jobs] or, without any there,
     // on those of the types it has; [jobs] work = false keeps it to enqueueing. Blocking handlers run on the blocking
-    // pool. A probe goes with restart::probe.
-    template <class Job, class Handler, class... Probe>
+    // pool. A probe goes with restart::probe. Last may come an exception_policy: rules for the errors of that type.
+    template <class Job, class Handler, class... More>
         requires has_job_options<Job>
-    host& add(Handler handler, Probe... probe) {
-        add_kind(job_type_of<Job>(std::move(handler), std::move(probe)...));
+    host& add(Handler handler, More... probe_or_rules) {
+        add_kind(job_type_of<Job>(std::move(handler), std::move(probe_or_rules)...));
         return *this;
     }
     // Before start(): fires that job when its schedule says, each slot once among all processes that have it:
@@ -85,6 +87,8 @@ public:
     // Before start(): the default store is one of the program's own, which outlives the host; start() prepares it. The
     // configuration must not have a [store] then, though it may have a [store.FACET].
     host& use(holdfast::store& mine);
+    // Before start(), once: what becomes of errors where nothing nearer has rules for them.
+    host& use(exception_policy rules);
     // Before start(): adds to what [promises] asks for. start() refuses stores that cannot keep it: all of them, or the
     // one of a facet, which must be there then.
     host& require(const promises& asked);

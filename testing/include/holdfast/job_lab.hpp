@@ -26,6 +26,7 @@
 #include <holdfast/simulated_runtime.hpp>
 #include <holdfast/store.hpp>
 #include <holdfast/sync_wait.hpp>
+#include <holdfast/with_rules.hpp>
 
 namespace holdfast {
 
@@ -71,9 +72,9 @@ public:
     job_lab& operator=(const job_lab&) = delete;
 
     // Before the first job is run.
-    template <class Job, class Handler, class... Probe>
-    job_lab& add(Handler handler, Probe... probe) {
-        add_kind(job_type_of<Job>(std::move(handler), std::move(probe)...));
+    template <class Job, class Handler, class... More>
+    job_lab& add(Handler handler, More... probe_or_rules) {
+        add_kind(job_type_of<Job>(std::move(handler), std::move(probe_or_rules)...));
         return *this;
     }
     job_lab& add(const policy& each);
