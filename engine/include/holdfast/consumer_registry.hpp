@@ -1,7 +1,9 @@
 // The consumers of events that this process has. Filled before anything is raised or received, only read afterwards.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <typeinfo>
@@ -10,10 +12,15 @@
 #include <holdfast/error.hpp>
 #include <holdfast/event_consumer.hpp>
 #include <holdfast/events.hpp>
+#include <holdfast/exception_policy.hpp>
+#include <holdfast/exception_table.hpp>
 #include <holdfast/runtime.hpp>
 #include <holdfast/task.hpp>
 
 namespace holdfast {
+
+// Whom an exception policy is for, beside a consumer of its own.
+enum class error_scope : unsigned char { transport, bus, host };
 
 class consumer_registry {
 public:
@@ -23,6 +30,12 @@ public:
     result<void> add(std::unique_ptr<event_consumer> one);
     // They run in the order in which they were added.
     result<void> add(std::unique_ptr<domain_consumer> one);
+
+    // What becomes of messages whose handlers fail: all consumers of that name, or everybody. The innermost scope that
+    // has rules counts; nobody said anything: exception_policy::standard(). The latest call for a scope counts.
+    void on_error(std::string consumer, exception_policy rules);
+    void on_error(error_scope scope, exception_policy rules);
+    exception_table error_rules(std::string_view consumer) const;
 
     // The consumers of one name, in the order of adding.
     struct subscriber {
@@ -42,6 +55,8 @@ private:
     std::vector<std::unique_ptr<event_consumer>> integration_;
     std::vector<std::unique_ptr<domain_consumer>> domain_;
     std::vector<subscriber> subscribers_;
+    std::map<std::string, exception_policy, std::less<>> own_rules_; // by consumer
+    std::map<error_scope, exception_policy> rules_;
 };
 
 // Runs the domain consumers of a registry: all of them, in declared order, in the publisher's unit. Both must outlive it.

@@ -82,6 +82,27 @@ result<void> consumer_registry::add(std::unique_ptr<domain_consumer> one) {
     return {};
 }
 
+void consumer_registry::on_error(std::string consumer, exception_policy rules) {
+    own_rules_.insert_or_assign(std::move(consumer), std::move(rules));
+}
+void consumer_registry::on_error(error_scope scope, exception_policy rules) {
+    rules_.insert_or_assign(scope, std::move(rules));
+}
+
+exception_table consumer_registry::error_rules(std::string_view consumer) const {
+    static const exception_policy standard = exception_policy::standard();
+    const auto own = own_rules_.find(consumer);
+    const auto of = [&](error_scope scope) {
+        const auto found = rules_.find(scope);
+        return found == rules_.end() ? nullptr : &found->second;
+    };
+    const exception_policy* host = of(error_scope::host);
+    return resolve({.consumer = own == own_rules_.end() ? nullptr : &own->second,
+                    .transport = of(error_scope::transport),
+                    .bus = of(error_scope::bus),
+                    .host = host != nullptr ? host : &standard});
+}
+
 std::vector<domain_consumer*> consumer_registry::domain_consumers(std::string_view topic) const {
     std::vector<domain_consumer*> found;
     for (const auto& each : domain_)

@@ -1,6 +1,5 @@
 // Claims jobs: ahead of free slots, in batches, and without asking the store again and again when there is nothing.
 #include <algorithm>
-#include <cmath>
 
 #include "worker_state.hpp"
 
@@ -8,8 +7,6 @@ namespace holdfast::detail {
 
 namespace {
 
-// A prefetched job should get its turn within about this time.
-constexpr double soon = 0.1;
 // The store may say that something is due which a claim does not get: another worker is at it.
 constexpr duration shortest_look = std::chrono::milliseconds{1};
 constexpr int suspect_after = 2; // crashes
@@ -68,11 +65,8 @@ worker_state::next_claims worker_state::plan_claims() {
     return {.plans = {}, .finished = false, .dry = true};
 }
 
-// How many jobs the slots get through in no time.
 int worker_state::prefetch_now() const noexcept {
-    if (average_run < 0) return 0;
-    const double most = how.prefetch;
-    return static_cast<int>(std::min(most, soon * how.concurrency / std::max(average_run, 1e-9)));
+    return ahead_of_slots(average_run, how.concurrency, how.prefetch);
 }
 
 bool worker_state::wants_claim() const noexcept {

@@ -189,8 +189,7 @@ void worker_state::finish(const run& r, std::optional<settlement> ending, bool d
     const time_point now = with.on.coarse_now();
     run gone;
     locked in(*this);
-    const double took = std::max(0.0, std::chrono::duration<double>(now - r->began).count());
-    average_run = average_run < 0 ? took : average_run + (took - average_run) / 16;
+    average_run = with_run(average_run, now - r->began);
     r->running = false;
     r->discarded = discarded;
     --running;

@@ -11,22 +11,6 @@ using kind = settlement::kind;
 
 constexpr std::uint64_t most_epitaphs = 5; // in the log, for one call to the store
 
-// Trying the same call again may help.
-bool is_passing(errc code) noexcept {
-    switch (code) {
-    case errc::unavailable:
-    case errc::unknown_outcome:
-    case errc::overloaded:
-    case errc::timed_out:
-    case errc::rate_limited:
-    case errc::concurrency_limited:
-    case errc::circuit_open:
-    case errc::cancelled:
-    case errc::stopped: return true;
-    default: return false;
-    }
-}
-
 void count(worker_snapshot& to, const settlement& what, const settled& answer) noexcept {
     switch (what.how) {
     case kind::succeed: ++to.succeeded; return;

@@ -1,9 +1,6 @@
 #include "worker_state.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <random>
 #include <set>
 
 #include "job_rules.hpp"
@@ -12,36 +9,15 @@ namespace holdfast::detail {
 
 namespace {
 
-constexpr duration first_back_off = std::chrono::milliseconds{100};
-constexpr duration longest_back_off = std::chrono::seconds{5};
-constexpr duration stopping_back_off = std::chrono::milliseconds{200};
-
-std::uint64_t seed_or_random(std::uint64_t seed) {
-    if (seed != 0) return seed;
-    std::random_device device;
-    return (static_cast<std::uint64_t>(device()) << 32) | device();
-}
-
 std::unexpected<error> wrong(std::string what) {
     return fail(errc::invalid_argument, "worker: " + std::move(what));
 }
 
 } // namespace
 
-// Linux tells host and process in files; elsewhere the random part alone tells workers apart.
-std::string default_worker_name(random_series& random) {
-    std::string host;
-    std::ifstream("/proc/sys/kernel/hostname") >> host;
-    std::error_code none;
-    const std::string process = std::filesystem::read_symlink("/proc/self", none).string();
-    std::string tail;
-    for (std::uint64_t bits = random.next(), i = 0; i < 6; ++i, bits >>= 5) tail += identifier_digits[bits & 31];
-    return (host.empty() ? "localhost" : host) + ":" + (process.empty() ? "0" : process) + ":" + tail;
-}
-
 worker_state::worker_state(worker_parts parts, worker_options options, std::uint64_t seed)
     : with(parts), how(std::move(options)), name(how.name), ids(seed_or_random(seed)), random(seed_or_random(seed)),
-      queues(how.queues) {
+      queues(how.queues), store_outage(with.log, with.on, "the store") {
     if (name.empty()) name = default_worker_name(random);
     if (with.client == nullptr) with.client = &own_client.emplace(with.store, ids, how.defaults);
     starter.run = &start_posted;
@@ -226,28 +202,21 @@ void worker_state::pause(bool on) {
     in.feeder = true;
 }
 
-void worker_state::store_failed(duty which, const error& e) {
-    {
-        const std::lock_guard lock(mutex);
-        failing[static_cast<std::size_t>(which)] = true;
-        if (store_down_since) return;
-        store_down_since = with.on.now();
-    }
+namespace {
+
+std::string_view duty_text(int which) {
     constexpr std::string_view names[] = {"claim jobs", "settle jobs", "renew leases", "recover stale jobs"};
-    with.log.warning("worker " + name + " cannot " + std::string(names[static_cast<std::size_t>(which)]) +
-                     " and keeps trying: " + std::string(to_text(e.code)) + ": " + e.message);
+    return names[which];
+}
+
+} // namespace
+
+void worker_state::store_failed(duty which, const error& e) {
+    store_outage.failed("worker " + name, duty_text(static_cast<int>(which)), e);
 }
 
 void worker_state::store_answered(duty which) {
-    std::optional<time_point> since;
-    {
-        const std::lock_guard lock(mutex);
-        if (!store_down_since) return;
-        failing[static_cast<std::size_t>(which)] = false;
-        if (std::ranges::find(failing, true) != std::end(failing)) return;
-        since = std::exchange(store_down_since, std::nullopt);
-    }
-    with.log.info("worker " + name + ": the store is back after " + to_short_text(with.on.now() - *since));
+    if (store_outage.is_out()) store_outage.answered("worker " + name, duty_text(static_cast<int>(which)));
 }
 
 random_series worker_state::draw() {
@@ -256,13 +225,12 @@ random_series worker_state::draw() {
 }
 
 task<void> worker_state::back_off(int n) {
-    duration wait = backoff_delay(backoff::exponential, first_back_off, longest_back_off, n);
+    duration wait{};
     std::stop_token woken;
     {
         const std::lock_guard lock(mutex);
-        wait = with_jitter(wait, random);
-        if (stopping) wait = std::min(wait, stopping_back_off);
-        else woken = hurry.get_token();
+        wait = loop_back_off(n, random, stopping);
+        if (!stopping) woken = hurry.get_token();
     }
     co_await sleep_for(with.on, wait, std::move(woken));
 }
@@ -281,7 +249,7 @@ worker_snapshot worker_state::snapshot() const {
     seen.name = name;
     seen.paused = paused;
     seen.stopping = stopping;
-    seen.store_down = store_down_since.has_value();
+    seen.store_down = store_outage.is_out();
     seen.prefetched = queues.ready();
     seen.unsettled = static_cast<int>(endings.size()) + writing;
     if (last_recovery_at) seen.last_recovery_ago = now - *last_recovery_at;

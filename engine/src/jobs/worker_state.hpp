@@ -22,6 +22,7 @@
 
 #include "job_run.hpp"
 #include "job_verdict.hpp"
+#include "loop_parts.hpp"
 #include "ready_queues.hpp"
 #include "wake_signal.hpp"
 
@@ -187,8 +188,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     worker_snapshot counts;
     std::optional<time_point> last_recovery_at;
     std::map<std::string, time_point, std::less<>> unknown_kinds; // when they were last complained of
-    bool failing[4] = {};                                         // by duty
-    std::optional<time_point> store_down_since;
+    outage_log store_outage;
 
     struct starter_work : work {
         worker_state* owner = nullptr;
@@ -207,7 +207,5 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     task_scope intake; // claims and sweeps
     task_scope care;   // settles and minds
 };
-
-std::string default_worker_name(random_series& random);
 
 } // namespace holdfast::detail
