@@ -88,11 +88,7 @@ public:
     virtual task<result<bool>> receive(std::string consumer, identifier message, duration ttl,
                                        unit_of_work* in = nullptr) = 0;
     // Which of these receive() would call duplicates now. Records nothing.
-    virtual task<result<std::vector<bool>>> received(std::string consumer, std::vector<identifier> messages) {
-        static_cast<void>(consumer);
-        static_cast<void>(messages);
-        co_return fail(errc::unsupported, "this store cannot look into its inbox");
-    }
+    virtual task<result<std::vector<bool>>> received(std::string consumer, std::vector<identifier> messages) = 0;
 
 protected:
     ~outbox_store() = default;

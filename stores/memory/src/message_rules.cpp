@@ -119,6 +119,13 @@ bool message_rules::receive(const std::string& consumer, const identifier& messa
     return true;
 }
 
+std::vector<bool> message_rules::received(const std::string& consumer, const std::vector<identifier>& messages,
+                                          store_time now) const {
+    std::vector<bool> answers;
+    for (const identifier& each : messages) answers.push_back(received_.find({consumer, each}, now) != nullptr);
+    return answers;
+}
+
 void message_rules::clear() {
     waiting_.clear();
     aside_.clear();

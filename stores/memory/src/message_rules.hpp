@@ -29,6 +29,8 @@ public:
     int discard(const std::vector<identifier>& which);
     std::uint64_t unsent() const noexcept { return waiting_.size(); }
     bool receive(const std::string& consumer, const identifier& message, duration ttl, store_time now);
+    std::vector<bool> received(const std::string& consumer, const std::vector<identifier>& messages,
+                               store_time now) const;
     void clear();
 
 private:

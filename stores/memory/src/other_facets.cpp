@@ -118,4 +118,8 @@ task<result<bool>> outbox_facet::receive(std::string consumer, identifier messag
         errc::duplicate);
 }
 
+task<result<std::vector<bool>>> outbox_facet::received(std::string consumer, std::vector<identifier> messages) {
+    co_return in_.run([&](data& on, store_time now) { return on.messages.received(consumer, messages, now); });
+}
+
 } // namespace holdfast::memory

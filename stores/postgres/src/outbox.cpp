@@ -139,4 +139,18 @@ task<result<bool>> outbox::receive(std::string consumer, identifier message, dur
     co_return co_await core_.call<bool>(after_loss::unknown, run, in);
 }
 
+task<result<std::vector<bool>>> outbox::received(std::string consumer, std::vector<identifier> messages) {
+    auto run = [&](session& here) {
+        parameters p;
+        p.one(column::bytes, std::string_view(consumer)).many(column::uuid, messages, [](const identifier& id) {
+            return id;
+        });
+        const pqxx::result rows = here.run(query::inbox_received, p);
+        std::vector<bool> answers;
+        for (std::size_t i = 0; i < compat::rows(rows); ++i) answers.push_back(reader(rows, i).flag());
+        return answers;
+    };
+    co_return co_await core_.call<std::vector<bool>>(after_loss::again, run);
+}
+
 } // namespace holdfast::postgres

@@ -111,6 +111,10 @@ statements::statements(std::string_view name) : statement_table(name) {
         "INSERT INTO {ns}.inbox AS o (consumer, message, until) SELECT $1::bytea, $2::uuid, c.now + $3::int8 "
         "FROM (SELECT {ns}.clock() AS now OFFSET 0) c ON CONFLICT (consumer, message) "
         "DO UPDATE SET until = excluded.until WHERE o.until <= excluded.until - $3 RETURNING 1");
+    set(query::inbox_received, "inbox_received",
+        "SELECT o.message IS NOT NULL FROM unnest($2::uuid[]) WITH ORDINALITY AS m (id, place) "
+        "CROSS JOIN (SELECT {ns}.clock() AS now OFFSET 0) c "
+        "LEFT JOIN {ns}.inbox o ON o.consumer = $1::bytea AND o.message = m.id AND o.until > c.now ORDER BY m.place");
 }
 
 } // namespace holdfast::postgres

@@ -45,6 +45,7 @@ enum class query : std::size_t {
     outbox_discard,
     outbox_unsent,
     inbox_receive,
+    inbox_received,
     count
 };
 

@@ -201,4 +201,15 @@ const std::string_view receive = R"lua(
 local function receive() return first_time(P .. 'in:' .. arg() .. arg(), num()) end
 )lua";
 
+// Consumer, ids. For each 1: it was.
+const std::string_view received = R"lua(
+local key = P .. 'in:' .. arg()
+local answers = {}
+while at < #ARGV do
+  local till = call('GET', key .. arg())
+  answers[#answers + 1] = till and tonumber(till) > now and 1 or 0
+end
+return answers
+)lua";
+
 } // namespace holdfast::redis::lua

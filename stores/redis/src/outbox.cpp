@@ -110,4 +110,16 @@ task<result<bool>> outbox_facet::receive(std::string consumer, identifier messag
     co_return co_await call_in<bool>(core_, in, "receive", script::receive, std::move(with), to_flag);
 }
 
+task<result<std::vector<bool>>> outbox_facet::received(std::string consumer, std::vector<identifier> messages) {
+    if (messages.empty()) co_return std::vector<bool>();
+    arguments with;
+    with.add(std::move(consumer));
+    for (const identifier& each : messages) with.add(each);
+    co_return co_await call<std::vector<bool>>(core_, script::received, std::move(with), access::read, [](reply& from) {
+        std::vector<bool> answers;
+        for (reader each(from); each.more();) answers.push_back(each.flag());
+        return answers;
+    });
+}
+
 } // namespace holdfast::redis

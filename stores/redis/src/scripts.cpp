@@ -109,6 +109,7 @@ std::string script_text(script which) {
     case script::discard: return message(lua::discard);
     case script::unsent: return plain(lua::unsent);
     case script::receive: return plain(simple(lua::receive, "receive"));
+    case script::received: return plain(lua::received);
     }
     return {};
 }

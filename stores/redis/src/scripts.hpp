@@ -66,9 +66,10 @@ enum class script : unsigned char {
     discard,
     unsent,
     receive,
+    received,
     unit,
 };
-inline constexpr std::size_t script_count = 37;
+inline constexpr std::size_t script_count = 38;
 
 // Each whole, with what it needs in front.
 const script_library& store_scripts();
@@ -83,7 +84,7 @@ extern const std::string_view next_due, pause, queues, get, list, counts;
 extern const std::string_view lock_acquire, lock_renew, lock_release, lock_promise, lock_confirm;
 extern const std::string_view key_claim, key_begin, key_complete, key_abandon, key_renew;
 extern const std::string_view outbox_rules, append, lease_batch, delivered, message_failed, set_aside, send_again,
-    discard, unsent, receive;
+    discard, unsent, receive, received;
 extern const std::string_view unit_rules, unit;
 } // namespace lua
 

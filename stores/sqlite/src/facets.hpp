@@ -76,6 +76,7 @@ public:
     task<result<int>> discard(std::vector<identifier> which) override;
     task<result<std::uint64_t>> unsent() override;
     task<result<bool>> receive(std::string consumer, identifier message, duration ttl, unit_of_work* in) override;
+    task<result<std::vector<bool>>> received(std::string consumer, std::vector<identifier> messages) override;
 
 private:
     core& core_;

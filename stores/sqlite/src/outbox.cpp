@@ -57,4 +57,13 @@ task<result<bool>> outbox_facet::receive(std::string consumer, identifier messag
     });
 }
 
+task<result<std::vector<bool>>> outbox_facet::received(std::string consumer, std::vector<identifier> messages) {
+    co_return co_await read(core_, [&](session& s) {
+        std::vector<bool> answers;
+        for (const identifier& each : messages)
+            answers.push_back(s.any(s.run(query::inbox_received, bytes{consumer}, each, s.now())));
+        return answers;
+    });
+}
+
 } // namespace holdfast::sqlite

@@ -212,6 +212,7 @@ constexpr entry entries[] = {
     {query::inbox_receive,
      "INSERT INTO {inbox}(consumer, message, expires) VALUES(?1,?2,?3) ON CONFLICT(consumer, message) DO UPDATE SET "
      "expires=excluded.expires WHERE expires<=?4"},
+    {query::inbox_received, "SELECT 1 FROM {inbox} WHERE consumer=?1 AND message=?2 AND expires>?3"},
     {query::inbox_sweep, "DELETE FROM {inbox} WHERE (consumer, message) IN "
                          "(SELECT consumer, message FROM {inbox} WHERE expires<=?1 LIMIT ?2)"},
 };

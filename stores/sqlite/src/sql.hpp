@@ -93,6 +93,7 @@ enum class query : std::size_t {
     message_discard,
     message_count,
     inbox_receive,
+    inbox_received,
     inbox_sweep,
 
     count,

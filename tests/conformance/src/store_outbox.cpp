@@ -221,6 +221,31 @@ void duplicates_are_dropped(store_lab& in) {
     check_equal(first, 1, "receivers out of 100 that were first");
 }
 
+void the_inbox_can_be_asked(store_lab& in) {
+    outbox_store& outbox = in.outbox();
+    const identifier known = in.next_id();
+    const identifier brief = in.next_id();
+    const identifier fresh = in.next_id();
+    in.ok(outbox.receive("mailer", known, 1h), "receive");
+    in.ok(outbox.receive("mailer", brief, short_lease), "receive");
+    in.ok(outbox.receive("billing", fresh, 1h), "receive");
+    in.pass(short_lease + 10ms);
+    const auto ask = [&] { return in.ok(outbox.received("mailer", {fresh, known, brief, known}), "received"); };
+    check(ask() == std::vector{false, true, false, true}, "what it has, by consumer, within its time");
+    check(ask() == std::vector{false, true, false, true}, "asking records nothing");
+    check(in.ok(outbox.received("mailer", {}), "received").empty(), "nothing is answered with nothing");
+    check(in.ok(outbox.received("nobody", {known}), "received") == std::vector{false}, "what nobody has");
+    if (!in.store().capabilities().units_of_work) return;
+    auto unit = in.begin();
+    check_equal(in.ok(outbox.receive("mailer", fresh, 1h, unit.get()), "receive"), true, "received in a unit");
+    in.ok(unit->rollback(), "rollback");
+    check(in.ok(outbox.received("mailer", {fresh}), "received") == std::vector{false}, "a rollback records nothing");
+    unit = in.begin();
+    in.ok(outbox.receive("mailer", fresh, 1h, unit.get()), "receive");
+    in.ok(unit->commit(), "commit");
+    check(in.ok(outbox.received("mailer", {fresh}), "received") == std::vector{true}, "a commit does");
+}
+
 } // namespace
 
 store_case_list outbox_cases() {
@@ -236,6 +261,7 @@ store_case_list outbox_cases() {
         {"relays that die under load deliver each message once, as the store counts", &order_under_load},
         {"odd names and bytes come back, what is too large is refused", &odd_names_come_back},
         {"the inbox drops duplicates, by consumer, within their time", &duplicates_are_dropped},
+        {"the inbox can be asked without recording anything", &the_inbox_can_be_asked},
     };
 }
 
