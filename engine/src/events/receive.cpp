@@ -40,23 +40,25 @@ task<void> event_worker_state::feed(self s, event_lane& in) {
         if (!in.hinted.exchange(true)) in.feeder.set();
     });
     bool dry = false;
+    bool asked = false; // when to look again, since it has become dry
+    time_point look_at = never;
     int failures = 0;
     for (;;) {
         if (s->is_stopping()) co_return;
-        if (in.hinted.exchange(false)) dry = false;
+        if (in.hinted.exchange(false) || on.now() >= look_at) dry = false;
         const int limit = s->room(in);
         if (dry || limit == 0) {
-            time_point look_at = never; // somebody's ending wakes us
-            if (dry) {
+            if (dry && !std::exchange(asked, true)) {
                 auto looking = s->next_look(in);
                 look_at = co_await std::move(looking);
-                if (in.hinted) continue;
+                continue;
             }
-            auto waiting = in.feeder.wait(on, look_at);
+            auto waiting = in.feeder.wait(on, dry ? look_at : never); // an ending wakes us as well
             if (!co_await std::move(waiting)) co_return;
-            if (on.now() >= look_at) dry = false;
             continue;
         }
+        asked = false;
+        look_at = never;
         auto receiving = s->receive(in, limit);
         const auto count = co_await std::move(receiving);
         if (count) {

@@ -149,7 +149,9 @@ void event_worker_state::written(std::span<const run> which, std::span<const wri
                 ++r.in.counts.lost;
                 ++late;
             }
-            if (std::ranges::find(again, &r.in) == again.end()) again.push_back(&r.in);
+            const bool opens =
+                r.ending.how == kind::redeliver || r.ending.how == kind::release || !r.what.message.key.empty();
+            if (opens && std::ranges::find(again, &r.in) == again.end()) again.push_back(&r.in);
             gone.push_back(forget(r));
         }
     }
