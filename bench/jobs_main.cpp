@@ -1,5 +1,6 @@
-// holdfast_job_bench [--out FOLDER] [--quick] [--only STORE]: what a job costs from enqueueing to settlement, through the
-// host as an application uses it, on servers of its own with durable defaults. Prints a table, writes FOLDER/jobs.json.
+// holdfast_job_bench [--out FOLDER] [--quick] [--only STORE [--url URL]]: what a job costs from enqueueing to settlement,
+// through the host as an application uses it, on servers of its own with durable defaults, or on the one at URL. Prints a
+// table, writes FOLDER/jobs.json.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -186,7 +187,9 @@ figures measure(std::string name, const std::string& store, const scale& how) {
     return f;
 }
 
-std::vector<figures> measure_all(const scale& how, std::string_view only) {
+std::vector<figures> measure_all(const scale& how, std::string_view only, const std::string& url) {
+    if (!url.empty())
+        return {measure(std::string(only), "plugin = '" + std::string(only) + "'\nurl = '" + url + "'", how)};
     std::vector<figures> all;
     const auto wanted = [&](std::string_view name) { return only.empty() || only == name; };
     if (wanted("sqlite")) {
@@ -235,19 +238,22 @@ void write_json(const std::vector<figures>& all, const std::filesystem::path& fi
 int main(int argc, char** argv) {
     std::optional<std::filesystem::path> out;
     std::string_view only;
+    std::string url;
     scale how;
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
         if (argument == "--out" && i + 1 < argc) out = argv[++i];
         else if (argument == "--only" && i + 1 < argc) only = argv[++i];
+        else if (argument == "--url" && i + 1 < argc && !only.empty()) url = argv[++i];
         else if (argument == "--quick") how = scale::quick();
         else {
-            std::fprintf(stderr, "error: unknown argument \"%s\"; use --out FOLDER, --quick, --only STORE\n", argv[i]);
+            std::fprintf(stderr, "error: unknown argument \"%s\"; use --out FOLDER, --quick, --only STORE, --url URL\n",
+                         argv[i]);
             return 2;
         }
     }
     try {
-        const auto all = measure_all(how, only);
+        const auto all = measure_all(how, only, url);
         if (all.empty()) throw std::runtime_error("there is nothing to measure: no such store, or no server for it");
         print(all);
         if (!out) return 0;
