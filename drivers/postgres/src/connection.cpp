@@ -15,8 +15,9 @@ connection::connection(const options& how) : session_(how.connect_url()) {
         "set_config('client_min_messages', 'warning', false), set_config('bytea_output', 'hex', false), "
         "set_config('default_transaction_isolation', 'read committed', false), set_config('statement_timeout', '" +
         std::to_string(micros(how.statement_timeout) / 1000) + "', false)");
-    backend_.id = decode_integer(compat::cell(answer, 0, 0).value_or("0")).value_or(0);
-    backend_.started = compat::cell(answer, 0, 1).value_or("");
+    compat::cells cells(answer, 0);
+    backend_.id = decode_integer(cells.next().value_or("0")).value_or(0);
+    backend_.started = cells.next().value_or("");
 }
 
 bool connection::alive() const noexcept {

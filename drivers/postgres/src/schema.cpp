@@ -38,7 +38,7 @@ std::size_t installed_version(const options& how, const schema& what, pqxx::tran
                     "'events_meta')",
                     p.values());
     if (compat::rows(found) == 0) return 0;
-    if (compat::cell(found, 0, 0) != what.meta)
+    if (compat::cells(found, 0).next() != what.meta)
         throw failed(
             {errc::configuration,
              how.place() + ": the schema \"" + how.name + "\" is of another kind of plugin; choose another namespace",

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <tuple>
+#include <compare>
 
 #include <holdfast/job_machine.hpp>
 #include <holdfast/store_limits.hpp>
@@ -86,6 +86,33 @@ parameters settlements(std::span<const settlement> which, const std::vector<leas
     return p;
 }
 
+// The server answers in the order of its pages, which is often the right one.
+std::vector<claimed_job> in_order(const pqxx::result& rows, const std::vector<std::string>& queues) {
+    struct place {
+        std::ptrdiff_t queue;
+        int priority; // negated
+        std::int64_t due;
+        identifier id;
+        std::size_t found;
+        auto operator<=>(const place&) const = default;
+    };
+    std::vector<claimed_job> found;
+    std::vector<place> order;
+    found.reserve(compat::rows(rows));
+    order.reserve(compat::rows(rows));
+    for (std::size_t i = 0; i < compat::rows(rows); ++i) {
+        std::int64_t due = 0;
+        const claimed_job& job = found.emplace_back(read_claimed(rows, i, due));
+        order.push_back({std::ranges::find(queues, job.queue) - queues.begin(), -job.priority, due, job.id, i});
+    }
+    if (std::ranges::is_sorted(order)) return found;
+    std::ranges::sort(order);
+    std::vector<claimed_job> jobs;
+    jobs.reserve(found.size());
+    for (const place& each : order) jobs.push_back(std::move(found[each.found]));
+    return jobs;
+}
+
 } // namespace
 
 task<result<std::vector<claimed_job>>> jobs::claim(claim_request request) {
@@ -95,28 +122,7 @@ task<result<std::vector<claimed_job>>> jobs::claim(claim_request request) {
         p.many(column::text, request.queues, [](const std::string& q) { return std::string_view(q); });
         p.one(column::int4, request.limit).one(column::int8, micros(request.lease_for));
         p.one(column::bytes, std::string_view(request.worker));
-        const pqxx::result rows = here.run(query::claim, p);
-        // The server answers in the order of its pages.
-        struct found {
-            std::size_t queue;
-            std::int64_t due;
-            claimed_job job;
-        };
-        std::vector<found> all;
-        all.reserve(compat::rows(rows));
-        for (std::size_t i = 0; i < compat::rows(rows); ++i) {
-            claimed_job job = read_claimed(rows, i);
-            const auto queue = std::ranges::find(request.queues, job.queue) - request.queues.begin();
-            all.push_back({static_cast<std::size_t>(queue),
-                           decode_integer(compat::cell(rows, i, 2).value_or("")).value_or(0), std::move(job)});
-        }
-        std::ranges::sort(all, {}, [](const found& f) {
-            return std::tuple(f.queue, -std::int64_t{f.job.priority}, f.due, f.job.id);
-        });
-        std::vector<claimed_job> jobs;
-        jobs.reserve(all.size());
-        for (found& each : all) jobs.push_back(std::move(each.job));
-        return jobs;
+        return in_order(here.run(query::claim, p), request.queues);
     };
     co_return co_await core_.call<std::vector<claimed_job>>(after_loss::unknown, run);
 }

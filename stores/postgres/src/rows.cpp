@@ -2,7 +2,7 @@
 
 namespace holdfast::postgres {
 
-claimed_job read_claimed(const pqxx::result& from, std::size_t row) {
+claimed_job read_claimed(const pqxx::result& from, std::size_t row, std::int64_t& due) {
     reader cells(from, row);
     const identifier id = cells.id();
     claimed_job job{.lease = job_lease(to_text(id), static_cast<std::uint64_t>(cells.integer())),
@@ -10,7 +10,7 @@ claimed_job read_claimed(const pqxx::result& from, std::size_t row) {
                     .what = {},
                     .queue = {},
                     .extra = {}};
-    cells.skip(); // due: the order, see claim()
+    due = cells.integer();
     job.queue = cells.text();
     job.priority = cells.small();
     job.attempt = cells.small();

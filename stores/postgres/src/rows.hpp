@@ -8,7 +8,8 @@
 
 namespace holdfast::postgres {
 
-claimed_job read_claimed(const pqxx::result& from, std::size_t row);
+// `due` tells the order.
+claimed_job read_claimed(const pqxx::result& from, std::size_t row, std::int64_t& due);
 // job_columns, from the reader's place on.
 job_view read_job(reader& from);
 // The answer of query::get.

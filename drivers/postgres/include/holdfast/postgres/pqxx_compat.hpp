@@ -97,12 +97,39 @@ inline std::size_t rows(const pqxx::result& from) {
     return static_cast<std::size_t>(from.size());
 }
 
-// Nothing for NULL. Valid as long as the result.
-inline std::optional<std::string_view> cell(const pqxx::result& from, std::size_t row, std::size_t column) {
-    const auto field = from[static_cast<pqxx::result::size_type>(row)][static_cast<int>(column)];
-    if (field.is_null()) return std::nullopt;
-    return std::string_view(field.c_str(), field.size());
-}
+// The cells of one row, left to right; nothing for NULL. What it gives is valid as long as the result.
+#if HOLDFAST_PQXX(8, 0)
+class cells {
+public:
+    cells(const pqxx::result& from, std::size_t row) noexcept : from_(from), row_(row) {}
+    std::optional<std::string_view> next() {
+        const auto field = from_[static_cast<pqxx::result::size_type>(row_)][static_cast<int>(column_++)];
+        if (field.is_null()) return std::nullopt;
+        return std::string_view(field.c_str(), field.size());
+    }
+    void skip() noexcept { ++column_; }
+
+private:
+    const pqxx::result& from_;
+    std::size_t row_;
+    std::size_t column_ = 0;
+};
+#else // a row and a field are shared owners of the result: one iterator costs less than many of those
+class cells {
+public:
+    cells(const pqxx::result& from, std::size_t row) : at_(from[static_cast<pqxx::result::size_type>(row)].begin()) {}
+    std::optional<std::string_view> next() {
+        std::optional<std::string_view> cell;
+        if (!at_->is_null()) cell.emplace(at_->c_str(), at_->size());
+        ++at_;
+        return cell;
+    }
+    void skip() { ++at_; }
+
+private:
+    pqxx::row::const_iterator at_;
+};
+#endif
 
 // Calls heard(payload, backend that sent it) from inside get_notifs() of that session.
 #if HOLDFAST_PQXX(7, 10)

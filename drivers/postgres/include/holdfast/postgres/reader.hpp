@@ -16,9 +16,12 @@ namespace holdfast::postgres {
 // The cells of one row, left to right.
 class reader {
 public:
-    reader(const pqxx::result& from, std::size_t row) noexcept : from_(from), row_(row) {}
+    reader(const pqxx::result& from, std::size_t row) : cells_(from, row) {}
 
-    std::optional<std::string_view> next() { return compat::cell(from_, row_, column_++); }
+    std::optional<std::string_view> next() {
+        ++column_;
+        return cells_.next();
+    }
     std::string text() { return std::string(next().value_or(std::string_view())); }
     bool flag() { return next() == std::string_view("t"); }
     std::int64_t integer() { return must(optional_integer()); }
@@ -42,7 +45,10 @@ public:
         const auto at = optional_integer();
         return at ? std::optional(to_store_time(*at)) : std::nullopt;
     }
-    void skip() noexcept { ++column_; }
+    void skip() {
+        ++column_;
+        cells_.skip();
+    }
 
 private:
     template <class T>
@@ -52,8 +58,7 @@ private:
                       "PostgreSQL: column " + std::to_string(column_) + " of an answer is not what was asked for",
                       {}});
     }
-    const pqxx::result& from_;
-    std::size_t row_;
+    compat::cells cells_;
     std::size_t column_ = 0;
 };
 

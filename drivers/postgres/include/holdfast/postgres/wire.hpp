@@ -1,6 +1,7 @@
 // Statement parameters in PostgreSQL's binary form, and reading the text of its answers. Pure.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -27,9 +28,11 @@ namespace detail {
 
 template <class Number>
 void put_number(std::string& out, Number value) {
-    using bits = std::make_unsigned_t<Number>;
-    for (int shift = static_cast<int>(sizeof value) * 8 - 8; shift >= 0; shift -= 8)
-        out += static_cast<char>(static_cast<bits>(value) >> shift);
+    char bytes[sizeof value];
+    auto bits = static_cast<std::make_unsigned_t<Number>>(value);
+    for (std::size_t i = sizeof value; i-- > 0; bits = static_cast<decltype(bits)>(bits >> 8))
+        bytes[i] = static_cast<char>(bits);
+    out.append(bytes, sizeof value);
 }
 
 inline void put_value(std::string& out, column as, std::int64_t value) {
@@ -47,15 +50,26 @@ inline void put_value(std::string& out, column, const identifier& value) {
     out.append(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
 }
 
+inline std::size_t value_size(column as, std::int64_t) noexcept {
+    switch (as) {
+    case column::boolean: return 1;
+    case column::int2: return 2;
+    case column::int4: return 4;
+    default: return 8;
+    }
+}
+inline std::size_t value_size(column, std::string_view value) noexcept {
+    return value.size();
+}
+inline std::size_t value_size(column, const identifier& value) noexcept {
+    return value.bytes.size();
+}
+
 // Gives false for NULL.
 template <class Value>
 bool put_element(std::string& out, column as, const Value& value) {
-    const std::size_t at = out.size();
-    put_number(out, std::int32_t{0});
+    put_number(out, static_cast<std::int32_t>(value_size(as, value)));
     put_value(out, as, value);
-    std::string length;
-    put_number(length, static_cast<std::int32_t>(out.size() - at - 4));
-    out.replace(at, 4, length);
     return true;
 }
 template <class Value>
@@ -100,11 +114,19 @@ private:
 
 namespace detail {
 
+inline constexpr auto hex_values = [] {
+    std::array<signed char, 256> all{};
+    all.fill(-1);
+    for (int i = 0; i < 16; ++i) {
+        all[static_cast<unsigned char>("0123456789abcdef"[i])] = static_cast<signed char>(i);
+        all[static_cast<unsigned char>("0123456789ABCDEF"[i])] = static_cast<signed char>(i);
+    }
+    return all;
+}();
+
+// Negative: it is none.
 inline int hex_digit(char c) noexcept {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
+    return hex_values[static_cast<unsigned char>(c)];
 }
 
 inline void put_text(std::string& out, std::string_view text) {
