@@ -27,6 +27,7 @@ struct batch {
     std::vector<std::string> woken;  // of those that are due
     bool parents = false;
     bool unique = false;
+    bool alike = true;            // they differ in id, headers and body alone
     bool leaves_no_trace = false; // one may be done and forgotten at any time
 
     batch(std::vector<new_job> jobs, duration keep) : all(std::move(jobs)), first(all.size()) {
@@ -43,10 +44,12 @@ struct batch {
             sent.push_back(&job);
             parents |= job.parent.has_value();
             unique |= job.unique_key.has_value();
+            alike = alike && are_alike(job, *sent.front());
             leaves_no_trace |= job.keep_for.value_or(keep) <= duration::zero();
             add(queues, job.queue);
             if (seems_due(job.when)) add(woken, job.queue);
         }
+        alike = alike && !parents && !unique;
         make_set(queues);
         make_set(woken);
         // In one order by everybody, so that two batches with the same ids do not wait for each other in a circle.
@@ -61,6 +64,12 @@ private:
         std::ranges::sort(names);
         names.erase(std::ranges::unique(names).begin(), names.end());
     }
+    static bool are_alike(const new_job& a, const new_job& b) {
+        return a.queue == b.queue && a.what.type == b.what.type && a.what.version == b.what.version &&
+               a.what.content_type == b.what.content_type && a.priority == b.priority && a.when.how == b.when.how &&
+               a.when.delay == b.when.delay && a.when.time == b.when.time && a.max_attempts == b.max_attempts &&
+               a.max_crashes == b.max_crashes && a.may_restart == b.may_restart && a.keep_for == b.keep_for;
+    }
     // By the clock of this machine: it decides about a hint, no more.
     static bool seems_due(const due& when) {
         return when.how == due::kind::at ? when.time <= std::chrono::system_clock::now()
@@ -72,16 +81,41 @@ std::int64_t due_value(const due& when) noexcept {
     return when.how == due::kind::at ? when.time.time_since_epoch().count() : micros(when.delay);
 }
 
-parameters one_job(const new_job& job) {
-    parameters p;
-    p.one(column::uuid, job.id).one(column::text, std::string_view(job.queue));
+// Everything but id, headers and body.
+void put_kind(parameters& p, const new_job& job) {
+    p.one(column::text, std::string_view(job.queue));
     p.one(column::text, std::string_view(job.what.type)).one(column::int4, job.what.version);
     p.one(column::bytes, std::string_view(job.what.content_type)).one(column::int4, job.priority);
     p.one(column::boolean, job.when.how == due::kind::at).one(column::int8, due_value(job.when));
     p.one(column::int4, job.max_attempts).one(column::int4, job.max_crashes).one(column::boolean, job.may_restart);
     p.one(column::int8, job.keep_for ? std::max(micros(*job.keep_for), std::int64_t{0}) : std::int64_t{-1});
+}
+
+std::optional<std::string> headers_of(const new_job* job) {
+    return job->extra.empty() ? std::nullopt : std::optional(encode_headers(job->extra));
+}
+
+std::string_view body_of(const new_job* job) {
+    return job->what.body;
+}
+
+parameters one_job(const new_job& job) {
+    parameters p;
+    p.one(column::uuid, job.id);
+    put_kind(p, job);
     p.one(column::bytes, std::string_view(encode_headers(job.extra)));
     p.one(column::bytes, std::string_view(job.what.body));
+    return p;
+}
+
+parameters jobs_alike(const batch& all, const std::vector<std::string>& new_queues, bool ring) {
+    const std::vector<const new_job*>& jobs = all.sent;
+    parameters p;
+    p.many(column::uuid, jobs, [](const new_job* j) { return j->id; });
+    p.many(column::bytes, jobs, headers_of).many(column::bytes, jobs, body_of);
+    put_kind(p, *jobs.front());
+    p.many(column::text, new_queues, [](const std::string& q) { return std::string_view(q); });
+    p.one(column::boolean, ring);
     return p;
 }
 
@@ -104,10 +138,9 @@ parameters many_jobs(const batch& all, const std::vector<std::string>& new_queue
     p.many(column::int8, jobs, [](const new_job* j) {
         return j->keep_for ? number(std::max(micros(*j->keep_for), std::int64_t{0})) : std::nullopt;
     });
-    p.many(column::bytes, jobs,
-           [](const new_job* j) { return j->extra.empty() ? std::nullopt : std::optional(encode_headers(j->extra)); });
+    p.many(column::bytes, jobs, headers_of);
     p.many(column::bytes, jobs, [](const new_job* j) { return j->unique_key; });
-    p.many(column::bytes, jobs, [](const new_job* j) { return view(j->what.body); });
+    p.many(column::bytes, jobs, body_of);
     p.many(column::uuid, all.parents ? jobs : std::vector<const new_job*>{},
            [](const new_job* j) { return j->parent; });
     p.many(column::text, new_queues, [](const std::string& q) { return view(q); });
@@ -125,7 +158,8 @@ others send(session& here, const batch& jobs, const std::vector<std::string>& ne
         if (compat::rows(here.run(query::enqueue_plain_one, one_job(job))) == 0) found.emplace(job.id, job.id);
         return found;
     }
-    const pqxx::result answer = here.run(query::enqueue, many_jobs(jobs, new_queues, in_unit));
+    const pqxx::result answer = jobs.alike ? here.run(query::enqueue_alike, jobs_alike(jobs, new_queues, in_unit))
+                                           : here.run(query::enqueue, many_jobs(jobs, new_queues, in_unit));
     for (std::size_t i = 0; i < compat::rows(answer); ++i) {
         reader cells(answer, i);
         const identifier wanted = cells.id();

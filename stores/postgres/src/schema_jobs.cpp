@@ -63,6 +63,45 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The same for jobs that differ in id, headers and body alone, and have neither parents nor unique keys: the usual bulk.
+-- The rest is told once, and nobody expects them to be there already; if one is, they go the long way.
+CREATE FUNCTION {ns}.enqueue_alike(_id uuid[], _headers bytea[], _body bytea[], _queue text, _type text,
+    _version integer, _content_type bytea, _priority integer, _absolute boolean, _due bigint, _max_attempts integer,
+    _max_crashes integer, _may_restart boolean, _keep_for bigint, _new_queues text[], _ring boolean)
+RETURNS TABLE (wanted uuid, holder uuid) LANGUAGE plpgsql
+SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off AS $$
+DECLARE
+    _now bigint := {ns}.clock();
+    _at bigint := CASE WHEN _absolute THEN _due ELSE _now + _due END;
+    _count integer := cardinality(_id);
+    _made integer;
+BEGIN
+    IF cardinality(_new_queues) > 0 THEN
+        INSERT INTO {ns}.queues (name) SELECT unnest(_new_queues) ON CONFLICT DO NOTHING;
+    END IF;
+    IF _ring AND _at <= _now THEN PERFORM {ns}.ring(ARRAY[_queue]); END IF;
+    BEGIN
+        INSERT INTO {ns}.jobs (id, queue, type, version, content_type, priority, created, due, state, max_attempts,
+            max_crashes, may_restart, keep_for, headers, body)
+        SELECT n.id, _queue, _type, _version, _content_type, _priority, _now, _at, CASE WHEN _at > _now THEN 0 ELSE 1 END,
+            _max_attempts, _max_crashes, _may_restart, nullif(_keep_for, -1), n.headers, n.body
+        FROM (SELECT unnest(_id) AS id, unnest(_headers) AS headers, unnest(_body) AS body) n
+        WHERE NOT EXISTS (SELECT FROM {ns}.forgotten_jobs f WHERE f.id = n.id);
+        GET DIAGNOSTICS _made = ROW_COUNT;
+        IF _made = _count THEN RETURN; END IF;
+        RAISE unique_violation; -- takes back what was made
+    EXCEPTION WHEN unique_violation THEN
+        RETURN QUERY SELECT o.wanted, o.holder FROM {ns}.enqueue(_id, array_fill(_queue, ARRAY[_count]),
+            array_fill(_type, ARRAY[_count]), array_fill(_version, ARRAY[_count]),
+            array_fill(_content_type, ARRAY[_count]), array_fill(_priority, ARRAY[_count]),
+            array_fill(_absolute, ARRAY[_count]), array_fill(_due, ARRAY[_count]),
+            array_fill(_max_attempts, ARRAY[_count]), array_fill(_max_crashes, ARRAY[_count]),
+            array_fill(_may_restart, ARRAY[_count]), array_fill(nullif(_keep_for, -1), ARRAY[_count]), _headers,
+            array_fill(NULL::bytea, ARRAY[_count]), _body, '{}', '{}', false) o;
+    END;
+END $$;
+
 -- One job, which may have a parent. Nothing when it was created, else the job in its way.
 CREATE FUNCTION {ns}.enqueue_one(_id uuid, _queue text, _type text, _version integer, _content_type bytea,
     _priority integer, _absolute boolean, _due bigint, _max_attempts integer, _max_crashes integer,

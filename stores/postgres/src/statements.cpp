@@ -24,6 +24,10 @@ statements::statements(std::string_view name) : statement_table(name) {
         "SELECT wanted, holder FROM {ns}.enqueue($1::uuid[], $2::text[], $3::text[], $4::int4[], $5::bytea[], "
         "$6::int4[], $7::bool[], $8::int8[], $9::int4[], $10::int4[], $11::bool[], $12::int8[], $13::bytea[], "
         "$14::bytea[], $15::bytea[], $16::uuid[], $17::text[], $18::bool)");
+    set(query::enqueue_alike, "enqueue_alike",
+        "SELECT wanted, holder FROM {ns}.enqueue_alike($1::uuid[], $2::bytea[], $3::bytea[], $4::text, $5::text, "
+        "$6::int4, $7::bytea, $8::int4, $9::bool, $10::int8, $11::int4, $12::int4, $13::bool, $14::int8, $15::text[], "
+        "$16::bool)");
     set(query::find_jobs, "find_jobs", "SELECT j.id FROM {ns}.jobs j WHERE j.id = ANY ($1::uuid[])");
     set(query::claim, "claim", "SELECT * FROM {ns}.claim($1::text[], $2::int4, $3::int8, $4::bytea)");
     set(query::settle, "settle",

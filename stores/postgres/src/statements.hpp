@@ -12,6 +12,7 @@ enum class query : std::size_t {
     now,
     enqueue_plain_one,
     enqueue,
+    enqueue_alike,
     find_jobs,
     claim,
     settle,
