@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "faulty_jobs.hpp"
 #include "worker_lab.hpp"
 
 using namespace std::chrono_literals;
@@ -93,6 +94,37 @@ TEST_CASE("ten thousand short jobs drain in batches, and nothing is left behind"
     CHECK(seen.succeeded == 10'000);
     CHECK(seen.prefetched == 0);
     CHECK(seen.unsettled == 0);
+}
+
+TEST_CASE("two claims are under way at once while there is room for both") {
+    for (const auto& [batch, expected] : {std::pair(10, 2), std::pair(100, 1)}) {
+        worker_lab lab;
+        test::faulty_jobs slow(*lab.held->jobs());
+        slow.on = &lab.on;
+        slow.lag = [] { return duration(1ms); };
+        int under_way = 0;
+        int most = 0;
+        slow.before = [&](test::store_call which) -> std::optional<error> {
+            if (which == test::store_call::claim) most = std::max(most, ++under_way);
+            return std::nullopt;
+        };
+        slow.after = [&](test::store_call which) -> std::optional<error> {
+            if (which == test::store_call::claim) --under_way;
+            return std::nullopt;
+        };
+        lab.over = &slow;
+        int ran = 0;
+        lab.add({.name = "work"}, [&](payload, job_context&) {
+            ++ran;
+            return test::ended_well();
+        });
+        lab.enqueue_many(500);
+        lab.start({.concurrency = 100, .prefetch = 0, .batch = batch});
+        lab.on.advance(5s);
+        CHECK(ran == 500);
+        CHECK(most == expected);
+        lab.stop();
+    }
 }
 
 TEST_CASE("a worker without a name calls itself after its host, its process and chance") {

@@ -1,6 +1,8 @@
 // Claims jobs: ahead of free slots, in batches, and without asking the store again and again when there is nothing.
 #include <algorithm>
 
+#include <holdfast/when_all.hpp>
+
 #include "worker_state.hpp"
 
 namespace holdfast::detail {
@@ -34,12 +36,8 @@ task<void> worker_state::feed(self s) {
             continue;
         }
         asked = true;
-        bool fine = true;
-        for (const auto& plan : next.plans) {
-            auto claiming = s->claim(plan);
-            fine = co_await std::move(claiming);
-            if (!fine) break;
-        }
+        auto claiming = s->claim_all(next);
+        const bool fine = co_await std::move(claiming);
         failures = fine ? 0 : failures + 1;
         if (fine) continue;
         auto backing_off = s->back_off(failures);
@@ -55,7 +53,10 @@ worker_state::next_claims worker_state::plan_claims() {
     if (!paused && wants_claim()) {
         const int ahead = prefetch_now();
         const int room = how.concurrency + ahead - running - queues.ready();
-        if (auto plans = queues.plan(room, ahead, how.batch); !plans.empty()) return {.plans = std::move(plans)};
+        if (auto plans = queues.plan(room, ahead, how.batch); !plans.empty()) {
+            const bool twice = plans.size() == 1 && plans.front().limit == how.batch && room >= 2 * how.batch;
+            return {.plans = std::move(plans), .twice = twice};
+        }
     }
     feeder_waits = true;
     const bool dry = !paused && queues.any_dry();
@@ -74,6 +75,20 @@ bool worker_state::wants_claim() const noexcept {
     if (unwritten > how.concurrency + how.prefetch + how.batch) return false; // the store takes nothing now
     if (running + queues.ready() < how.concurrency) return true;
     return queues.ready() <= prefetch_now() / 2 && prefetch_now() > 0;
+}
+
+// While there is room for two calls, the store works on one and the answer to the other is taken in. False: one failed.
+task<bool> worker_state::claim_all(next_claims next) {
+    if (next.twice) {
+        auto both = when_all(claim(next.plans.front()), claim(next.plans.front()));
+        const auto [first, second] = co_await std::move(both);
+        co_return first&& second;
+    }
+    for (auto& plan : next.plans) {
+        auto claiming = claim(std::move(plan));
+        if (!co_await std::move(claiming)) co_return false;
+    }
+    co_return true;
 }
 
 task<bool> worker_state::claim(ready_queues::claim_plan plan) {

@@ -69,10 +69,12 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     static task<void> feed(self s);
     struct next_claims {
         std::vector<ready_queues::claim_plan> plans;
+        bool twice = false; // the only plan, two calls of it at once
         bool finished = false;
         bool dry = false; // some queue has nothing more, so far as is known
     };
     next_claims plan_claims();
+    task<bool> claim_all(next_claims next);
     task<bool> claim(ready_queues::claim_plan plan);
     void deliver(std::vector<claimed_job> claimed);
     bool put_off_suspect(job_run& r, locked& in);
