@@ -36,6 +36,7 @@ public:
     // The same over the socket.
     std::string socket_url() const;
     std::uint16_t port() const noexcept { return port_; }
+    const std::string& password() const noexcept { return password_; }
     std::filesystem::path log() const { return folder_ / "log"; }
     pid_t id() const noexcept { return server_ ? server_->id() : -1; }
 

@@ -1,6 +1,9 @@
 // The store kit on the plugin file and a real server.
+#include <algorithm>
+
 #include <holdfast/store_conformance.hpp>
 
+#include "harness/pgbouncer.hpp"
 #include "stores/postgres_support.hpp"
 
 using namespace holdfast;
@@ -12,7 +15,8 @@ void run_kit(std::vector<std::string> groups, test::postgres::text_settings with
              int skipped_jobs = 0) {
     asio_runtime on{asio_options{}};
     std::string space;
-    with.emplace_back("url", test::postgres::shared_server().url());
+    if (std::ranges::find(with, "url", &std::pair<std::string, std::string>::first) == with.end())
+        with.emplace_back("url", test::postgres::shared_server().url());
     const auto open = [&] {
         auto settings = with;
         settings.emplace_back("namespace", space);
@@ -51,4 +55,11 @@ TEST_CASE("postgres: keeps the contract of stores, units of work, locks, idempot
 TEST_CASE("postgres: keeps its contracts as if behind a proxy that pools transactions") {
     NEEDS_POSTGRES();
     run_kit({"jobs", "units"}, {{"pooler", "true"}, {"connections", "3"}}, 2, 10); // there are no hints
+}
+
+TEST_CASE("postgres: keeps its contracts behind a PgBouncer that pools transactions, without being told of it") {
+    NEEDS_POSTGRES();
+    if (!harness::pgbouncer_binary()) SKIP("PgBouncer is not installed");
+    const harness::pgbouncer proxy(test::postgres::shared_server(), {.sessions = 8, .round_robin = true});
+    run_kit({"jobs", "units"}, {{"url", proxy.url()}, {"connections", "3"}}, 2, 10);
 }

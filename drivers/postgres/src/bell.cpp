@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -17,8 +18,8 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 constexpr duration most_often = 5ms; // a NOTIFY is at least that long after the one before
-constexpr duration self_test = 1s;   // for our own notification to come back
-constexpr duration deaf_for = 1min;  // until a proxy that swallowed it is asked again
+constexpr duration self_test = 1s;  // for our own notification to come back
+constexpr duration deaf_for = 1min; // until a proxy that swallowed it is asked again
 constexpr duration first_pause = 50ms;
 constexpr duration longest_pause = 5s;
 
@@ -39,7 +40,10 @@ public:
         : of_(of), connection_(of.pool_.how()), channel_(channel_name(of.pool_.how().name)),
           notify_{"hf_" + of.pool_.how().name + "_notify",
                   "SELECT count(pg_notify($1::text, q)) FROM unnest($2::text[]) q"} {
-        if (of.pool_.how().pooler) return;
+        if (connection_.pooled()) {
+            of.pool_.saw_pooler();
+            return;
+        }
         pqxx::nontransaction setup(connection_.session());
         setup.exec("SET synchronous_commit TO off"); // nobody waits for a hint
     }
@@ -78,7 +82,7 @@ private:
     void run(const statement& what, const parameters& with) {
         const pool::watch limit(of_.pool_, connection_, of_.pool_.how().listen_check);
         pqxx::nontransaction alone(connection_.session());
-        connection_.run(alone, what, with, of_.pool_.named_statements());
+        connection_.run(alone, what, with, !of_.pool_.pooled());
     }
     // What this connection has sent itself was told here when it happened.
     void hear(std::string_view queue, int backend) {
@@ -115,7 +119,7 @@ void bell::ring(const std::vector<std::string>& queues) {
 }
 
 std::unique_ptr<job_watch> bell::watch(std::vector<std::string> queues, std::function<void()> hint) {
-    if (pool_.how().pooler) return nullptr;
+    if (pool_.pooled()) return nullptr;
     auto added = watchers_.add(std::move(queues), std::move(hint));
     const std::lock_guard lock(mutex_);
     start();
@@ -179,7 +183,7 @@ void bell::serve(line& open, const std::stop_token& stop) {
     auto may_check = may_listen;
     while (!stop.stop_requested()) {
         auto present = steady_clock::now();
-        if (!open.listens() && !watchers_.empty() && present >= may_listen) {
+        if (!pool_.pooled() && !open.listens() && !watchers_.empty() && present >= may_listen) {
             if (open.listen()) watchers_.ring_all(); // nobody knows what was missed
             else may_listen = present + deaf_for;
             may_check = steady_clock::now() + pool_.how().listen_check;

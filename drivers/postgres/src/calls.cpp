@@ -25,14 +25,14 @@ result<connection*> reopen(pool& of, slot& with, const backend& lost) {
         if (std::chrono::steady_clock::now() >= give_up) return unknown(opened.error().message);
         std::this_thread::sleep_for(50ms);
     }
-    if (of.how().pooler) return opened;
+    if (of.pooled()) return opened;
     // What the old session was at may still be running, or waiting for a lock.
     try {
         const pool::watch watched(of, **opened);
         pqxx::nontransaction alone((*opened)->session());
         parameters which;
         which.one(column::int4, lost.id).one(column::text, std::string_view(lost.started));
-        while (compat::rows((*opened)->run(alone, end_backend, which, of.named_statements())) > 0) {
+        while (compat::rows((*opened)->run(alone, end_backend, which, !of.pooled())) > 0) {
             if (std::chrono::steady_clock::now() >= give_up) return unknown("its old session does not end");
             std::this_thread::sleep_for(5ms);
         }

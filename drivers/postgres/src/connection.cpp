@@ -6,18 +6,23 @@
 
 namespace holdfast::postgres {
 
-// Through a proxy that shares sessions nothing may be set: somebody else would get it.
-connection::connection(const options& how) : session_(how.connect_url()) {
-    if (how.pooler) return;
+// A proxy that shares sessions greets with a number of its own, and not with that of the server process. Through one
+// nothing may be set: somebody else would get it.
+connection::connection(const options& how) : session_(how.connect_url()), pooled_(how.pooler) {
+    if (pooled_) return;
+    const std::string greeted = std::to_string(session_.backendpid());
     pqxx::nontransaction setup(session_);
     const pqxx::result answer = setup.exec(
-        "SELECT pg_backend_pid(), (SELECT backend_start::text FROM pg_stat_get_activity(pg_backend_pid())), "
-        "set_config('client_min_messages', 'warning', false), set_config('bytea_output', 'hex', false), "
+        "SELECT here.id, (SELECT backend_start::text FROM pg_stat_get_activity(here.id)), "
+        "CASE WHEN here.id = " +
+        greeted +
+        " THEN concat(set_config('client_min_messages', 'warning', false), set_config('bytea_output', 'hex', false), "
         "set_config('default_transaction_isolation', 'read committed', false), set_config('statement_timeout', '" +
-        std::to_string(micros(how.statement_timeout) / 1000) + "', false)");
+        std::to_string(micros(how.statement_timeout) / 1000) + "', false)) END FROM pg_backend_pid() AS here(id)");
     compat::cells cells(answer, 0);
     backend_.id = decode_integer(cells.next().value_or("0")).value_or(0);
     backend_.started = cells.next().value_or("");
+    pooled_ = std::to_string(backend_.id) != greeted;
 }
 
 bool connection::alive() const noexcept {

@@ -26,6 +26,7 @@ result<connection*> slot::open() {
     const options& how = pool_->how();
     try {
         connection_ = std::make_unique<connection>(how);
+        if (connection_->pooled()) pool_->saw_pooler();
         return connection_.get();
     } catch (...) {
         const compat::fault what = compat::current_fault();
@@ -34,7 +35,7 @@ result<connection*> slot::open() {
 }
 
 pool::pool(options how, runtime& on)
-    : how_(std::move(how)), on_(on), named_(!how_.pooler), free_slots_(how_.connections) {
+    : how_(std::move(how)), on_(on), pooled_(how_.pooler), free_slots_(how_.connections) {
     for (std::size_t i = 0; i < how_.connections; ++i) threads_.emplace_back([this] { work_on(); });
     watcher_ = std::jthread([this](const std::stop_token& stop) { watch_over(stop); });
 }

@@ -37,7 +37,7 @@ public:
 
     pqxx::result run(typename Statements::query what, const parameters& with) { return run(statements_[what], with); }
     pqxx::result run(const statement& what, const parameters& with) {
-        if (own_ != nullptr) return own_->run(in_, what, with, pool_.named_statements());
+        if (own_ != nullptr) return own_->run(in_, what, with, !pool_.pooled());
         return compat::run(in_, what.sql, with.values());
     }
     bool retried() const noexcept { return retried_; }
@@ -104,8 +104,8 @@ private:
                 if (then == after_loss::again && ++losses <= most_losses) continue;
             } else if (trouble.what == compat::fault::kind::rolled_back) {
                 if (++rollbacks <= most_rollbacks) continue;
-            } else if ((trouble.sqlstate == "26000" || trouble.sqlstate == "42P05") && connections.named_statements()) {
-                connections.give_up_named_statements(); // a proxy gives us another session each time
+            } else if ((trouble.sqlstate == "26000" || trouble.sqlstate == "42P05") && !connections.pooled()) {
+                connections.saw_pooler(); // it lost or doubled a prepared statement
                 continue;
             }
             return std::unexpected(to_error(trouble, connections.how(), true));

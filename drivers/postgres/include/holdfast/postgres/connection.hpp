@@ -27,6 +27,8 @@ public:
 
     compat::session& session() noexcept { return session_; }
     const backend& served_by() const noexcept { return backend_; }
+    // A proxy stands in between: the next transaction may be served by another session.
+    bool pooled() const noexcept { return pooled_; }
     // False: the server has closed it, or has said something unasked, while nobody was looking.
     bool alive() const noexcept;
     // Ends whatever is under way from another thread, as if the network had.
@@ -37,6 +39,7 @@ public:
 private:
     compat::session session_;
     backend backend_;
+    bool pooled_;
     std::set<std::string, std::less<>> prepared_;
 };
 

@@ -55,9 +55,9 @@ public:
 
     const options& how() const noexcept { return how_; }
     runtime& on() const noexcept { return on_; }
-    // False once a proxy was seen to lose prepared statements.
-    bool named_statements() const noexcept { return named_.load(std::memory_order_relaxed); }
-    void give_up_named_statements() noexcept { named_.store(false, std::memory_order_relaxed); }
+    // A proxy may give every transaction another session: said by the configuration, or seen.
+    bool pooled() const noexcept { return pooled_.load(std::memory_order_relaxed); }
+    void saw_pooler() noexcept { pooled_.store(true, std::memory_order_relaxed); }
 
     struct item {
         virtual void run(slot with) noexcept = 0;
@@ -105,7 +105,7 @@ private:
 
     const options how_;
     runtime& on_;
-    std::atomic<bool> named_;
+    std::atomic<bool> pooled_;
 
     std::mutex mutex_;
     std::condition_variable changed_;
