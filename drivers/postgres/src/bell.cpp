@@ -17,7 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr duration most_often = 5ms; // a NOTIFY is at least that long after the one before
+// A NOTIFY is at least that long after the one before, and longer the more there is to tell.
+constexpr duration shortest_gap = 1ms;
+constexpr duration longest_gap = 5ms;
 constexpr duration self_test = 1s;  // for our own notification to come back
 constexpr duration deaf_for = 1min; // until a proxy that swallowed it is asked again
 constexpr duration first_pause = 50ms;
@@ -180,6 +182,8 @@ void bell::run(const std::stop_token& stop) {
 void bell::serve(line& open, const std::stop_token& stop) {
     auto may_listen = steady_clock::now();
     auto may_send = may_listen;
+    duration gap = shortest_gap;
+    bool waited = false; // something to send had to wait for may_send
     auto may_check = may_listen;
     while (!stop.stop_requested()) {
         auto present = steady_clock::now();
@@ -188,9 +192,12 @@ void bell::serve(line& open, const std::stop_token& stop) {
             else may_listen = present + deaf_for;
             may_check = steady_clock::now() + pool_.how().listen_check;
         }
-        if (present >= may_send && has_unsent()) {
+        if (has_unsent() && present < may_send) {
+            waited = true;
+        } else if (has_unsent()) {
             send_all(open);
-            may_send = steady_clock::now() + most_often;
+            gap = std::exchange(waited, false) ? std::min(2 * gap, longest_gap) : shortest_gap;
+            may_send = steady_clock::now() + gap;
         }
         if (open.listens()) open.take();
         if (present = steady_clock::now(); open.listens() && present >= may_check) {

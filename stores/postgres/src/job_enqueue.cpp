@@ -216,14 +216,14 @@ task<result<std::vector<enqueued>>> jobs::enqueue_batch(std::vector<new_job> all
         if (in != nullptr || !core_.knows_queue(queue)) new_queues.push_back(queue);
     auto run = [&](session& here) {
         if (jobs.sent.empty()) return others{};
-        return here.retried() ? send_again(here, jobs, new_queues) : send(here, jobs, new_queues, in != nullptr);
+        others instead =
+            here.retried() ? send_again(here, jobs, new_queues) : send(here, jobs, new_queues, in != nullptr);
+        if (in == nullptr) core_.doorbell.ring(jobs.woken); // it is committed, and somebody may be idle
+        return instead;
     };
     auto found = co_await core_.call<others>(after_loss::again, run, in);
     if (!found) co_return std::unexpected(std::move(found.error()));
-    if (in == nullptr) {
-        core_.learn_queues(new_queues);
-        core_.doorbell.ring(jobs.woken);
-    }
+    if (in == nullptr) core_.learn_queues(new_queues);
 
     std::vector<enqueued> answers(jobs.all.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {
