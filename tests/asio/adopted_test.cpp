@@ -12,8 +12,8 @@
 #include <holdfast/asio_runtime.hpp>
 #include <holdfast/sleep.hpp>
 
-#include "asio/support.hpp"
 #include "catch.hpp"
+#include "runtimes/call.hpp"
 
 using namespace holdfast;
 using namespace std::chrono_literals;

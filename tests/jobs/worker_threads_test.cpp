@@ -3,10 +3,9 @@
 #include <atomic>
 #include <thread>
 
-#include <holdfast/asio_runtime.hpp>
-
 #include "catch.hpp"
-#include "worker_lab.hpp"
+#include "jobs/worker_lab.hpp"
+#include "runtimes/under_test.hpp"
 
 using namespace std::chrono_literals;
 using namespace holdfast;
@@ -37,7 +36,7 @@ struct thread_lab {
         return false;
     }
 
-    asio_runtime on{asio_options{.threads = 2}};
+    testing::runtime_under_test on{{.threads = 2}};
     std::unique_ptr<holdfast::store> store = memory::make_store({}, &on);
     identifier_source ids;
     job_registry kinds;

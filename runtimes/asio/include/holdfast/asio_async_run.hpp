@@ -20,18 +20,12 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <holdfast/detail/made_task.hpp>
 #include <holdfast/task.hpp>
 
 namespace holdfast {
 
 namespace detail {
-
-// A task that was made already, as a function of a stop token that it has no use for.
-template <class T>
-struct ready_made {
-    task<T> what;
-    task<T> operator()(const std::stop_token&) { return std::move(what); }
-};
 
 // Calls the handler on its own executor, by way of the operation's, so that what it throws leaves a context's run().
 template <class Executor, class Home, class Call>
@@ -109,12 +103,6 @@ auto async_run_as(Executor executor, Make make, Token&& token) {
     return boost::asio::async_initiate<Token, signature>(initiate_run<Value, Executor>{std::move(executor)}, token,
                                                          std::move(make));
 }
-
-template <class Make>
-concept makes_task = is_task<std::invoke_result_t<Make&, std::stop_token>>;
-
-template <class Make>
-using made_value = typename std::invoke_result_t<Make&, std::stop_token>::value_type;
 
 } // namespace detail
 

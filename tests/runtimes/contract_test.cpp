@@ -9,14 +9,14 @@
 #include <thread>
 #include <vector>
 
-#include <holdfast/asio_runtime.hpp>
-
-#include "asio/support.hpp"
 #include "catch.hpp"
+#include "runtimes/call.hpp"
+#include "runtimes/under_test.hpp"
 
 using namespace holdfast;
 using namespace std::chrono_literals;
 using holdfast::testing::call;
+using holdfast::testing::runtime_under_test;
 using holdfast::testing::timed_call;
 
 namespace {
@@ -25,8 +25,8 @@ constexpr auto far = 1h;
 
 } // namespace
 
-TEST_CASE("asio: posted work runs on another thread, never inside post") {
-    asio_runtime rt;
+TEST_CASE("posted work runs on another thread, never inside post") {
+    runtime_under_test rt;
     std::mutex held;
     std::thread::id ran_on;
     parker done;
@@ -44,8 +44,8 @@ TEST_CASE("asio: posted work runs on another thread, never inside post") {
     CHECK(ran_on != std::this_thread::get_id());
 }
 
-TEST_CASE("asio: one thread runs work in the order in which it was posted") {
-    asio_runtime rt({.threads = 1});
+TEST_CASE("one thread runs work in the order in which it was posted") {
+    runtime_under_test rt({.threads = 1});
     constexpr int count = 10'000;
     std::vector<int> order;
     parker done;
@@ -61,8 +61,8 @@ TEST_CASE("asio: one thread runs work in the order in which it was posted") {
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("asio: work that posts itself is never run inside its own post") {
-    asio_runtime rt;
+TEST_CASE("work that posts itself is never run inside its own post") {
+    runtime_under_test rt;
     std::atomic<int> depth = 0, deepest = 0, left = 10'000;
     parker done;
     std::unique_ptr<call> w;
@@ -78,8 +78,8 @@ TEST_CASE("asio: work that posts itself is never run inside its own post") {
     CHECK(deepest == 1);
 }
 
-TEST_CASE("asio: as many pieces of work run at the same time as there are threads") {
-    asio_runtime rt({.threads = 4});
+TEST_CASE("as many pieces of work run at the same time as there are threads") {
+    runtime_under_test rt({.threads = 4});
     std::barrier meet(4); // nobody passes unless all four run
     std::latch ended(4);
     std::deque<call> all;
@@ -93,8 +93,8 @@ TEST_CASE("asio: as many pieces of work run at the same time as there are thread
     SUCCEED();
 }
 
-TEST_CASE("asio: many threads post and every piece runs once") {
-    asio_runtime rt({.threads = 3});
+TEST_CASE("many threads post and every piece runs once") {
+    runtime_under_test rt({.threads = 3});
     constexpr int posters = 4, each_posts = 5'000;
     std::deque<call> all;
     std::vector<std::atomic<int>> runs(posters * each_posts);
@@ -116,8 +116,8 @@ TEST_CASE("asio: many threads post and every piece runs once") {
     CHECK(std::all_of(runs.begin(), runs.end(), [](auto& n) { return n == 1; }));
 }
 
-TEST_CASE("asio: a timer never runs early, and says that it is due") {
-    asio_runtime rt;
+TEST_CASE("a timer never runs early, and says that it is due") {
+    runtime_under_test rt;
     constexpr int count = 200;
     std::deque<timed_call> all;
     std::atomic<int> early = 0, wrong = 0;
@@ -137,8 +137,8 @@ TEST_CASE("asio: a timer never runs early, and says that it is due") {
     CHECK(wrong == 0);
 }
 
-TEST_CASE("asio: an earlier timer armed later still comes first") {
-    asio_runtime rt;
+TEST_CASE("an earlier timer armed later still comes first") {
+    runtime_under_test rt;
     parker done;
     timed_call late([](wake) {});
     timed_call soon([&](wake) { done.unpark(); });
@@ -148,9 +148,9 @@ TEST_CASE("asio: an earlier timer armed later still comes first") {
     CHECK(rt.cancel(late));
 }
 
-TEST_CASE("asio: timers due at the same time run in the order in which they were armed, one after the other") {
+TEST_CASE("timers due at the same time run in the order in which they were armed, one after the other") {
     const bool past = GENERATE(true, false);
-    asio_runtime rt({.threads = 4});
+    runtime_under_test rt({.threads = 4});
     constexpr int count = 5'000;
     std::deque<timed_call> all;
     std::vector<int> order; // not guarded: they must not overlap
@@ -166,8 +166,8 @@ TEST_CASE("asio: timers due at the same time run in the order in which they were
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("asio: a timer that takes long does not hold up one that is due at another time") {
-    asio_runtime rt({.threads = 2});
+TEST_CASE("a timer that takes long does not hold up one that is due at another time") {
+    runtime_under_test rt({.threads = 2});
     parker second_ran, done;
     const time_point due = rt.now() + 1ms;
     timed_call first([&](wake) {
@@ -183,8 +183,8 @@ TEST_CASE("asio: a timer that takes long does not hold up one that is due at ano
     rt.stop();
 }
 
-TEST_CASE("asio: a cancelled timer does not run") {
-    asio_runtime rt;
+TEST_CASE("a cancelled timer does not run") {
+    runtime_under_test rt;
     std::atomic<int> runs = 0;
     timed_call a([&](wake) { ++runs; });
     REQUIRE(rt.arm(a, rt.now() + 1ms));
@@ -199,8 +199,8 @@ TEST_CASE("asio: a cancelled timer does not run") {
     CHECK(runs == (was_armed ? 0 : 1));
 }
 
-TEST_CASE("asio: a timer that was never armed, or has run, cannot be cancelled") {
-    asio_runtime rt;
+TEST_CASE("a timer that was never armed, or has run, cannot be cancelled") {
+    runtime_under_test rt;
     parker done;
     timed_call a([&](wake) { done.unpark(); });
     CHECK_FALSE(rt.cancel(a));
@@ -209,8 +209,8 @@ TEST_CASE("asio: a timer that was never armed, or has run, cannot be cancelled")
     CHECK_FALSE(rt.cancel(a));
 }
 
-TEST_CASE("asio: a timer can be armed again, by its own callback too") {
-    asio_runtime rt;
+TEST_CASE("a timer can be armed again, by its own callback too") {
+    runtime_under_test rt;
     std::atomic<int> left = 50;
     parker done;
     std::unique_ptr<timed_call> a;
@@ -223,8 +223,8 @@ TEST_CASE("asio: a timer can be armed again, by its own callback too") {
     CHECK(left == 0);
 }
 
-TEST_CASE("asio: cancel races expiry, and each timer either ran or is the caller's again") {
-    asio_runtime rt({.threads = 2});
+TEST_CASE("cancel races expiry, and each timer either ran or is the caller's again") {
+    runtime_under_test rt({.threads = 2});
     constexpr int racers = 4, rounds = 400, width = 8;
     std::atomic<int> wrong = 0;
     std::atomic<int> cancelled = 0;
@@ -259,8 +259,8 @@ TEST_CASE("asio: cancel races expiry, and each timer either ran or is the caller
     CHECK(wrong == 0);
 }
 
-TEST_CASE("asio: 100,000 timers arm and expire, none early, in the order of their times") {
-    asio_runtime rt({.threads = 1});
+TEST_CASE("100,000 timers arm and expire, none early, in the order of their times") {
+    runtime_under_test rt({.threads = 1});
     constexpr int count = 100'000;
     struct one : timer {
         std::atomic<int>* early;
@@ -301,8 +301,8 @@ TEST_CASE("asio: 100,000 timers arm and expire, none early, in the order of thei
     WARN("armed 100,000 in " << to_short_text(armed) << ", the last was " << to_short_text(late) << " late");
 }
 
-TEST_CASE("asio: an earliest possible and an endless deadline are both taken") {
-    asio_runtime rt;
+TEST_CASE("an earliest possible and an endless deadline are both taken") {
+    runtime_under_test rt;
     parker done;
     timed_call first([&](wake) { done.unpark(); });
     timed_call last([](wake) {});
@@ -312,8 +312,8 @@ TEST_CASE("asio: an earliest possible and an endless deadline are both taken") {
     CHECK(rt.cancel(last));
 }
 
-TEST_CASE("asio: the cheap clock is never ahead of the exact one, nor far behind") {
-    asio_runtime rt;
+TEST_CASE("the cheap clock is never ahead of the exact one, nor far behind") {
+    runtime_under_test rt;
     duration furthest{};
     for (int i = 0; i < 100'000; ++i) {
         const time_point before = rt.now();

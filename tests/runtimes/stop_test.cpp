@@ -6,14 +6,14 @@
 #include <thread>
 #include <vector>
 
-#include <holdfast/asio_runtime.hpp>
-
-#include "asio/support.hpp"
 #include "catch.hpp"
+#include "runtimes/call.hpp"
+#include "runtimes/under_test.hpp"
 
 using namespace holdfast;
 using namespace std::chrono_literals;
 using holdfast::testing::call;
+using holdfast::testing::runtime_under_test;
 using holdfast::testing::timed_call;
 
 namespace {
@@ -22,8 +22,8 @@ constexpr auto far = 1h;
 
 } // namespace
 
-TEST_CASE("asio: stop runs what was posted, and every armed timer with wake::stopped") {
-    asio_runtime rt;
+TEST_CASE("stop runs what was posted, and every armed timer with wake::stopped") {
+    runtime_under_test rt;
     constexpr int count = 1'000;
     std::atomic<int> worked = 0, timers_stopped = 0, timers_due = 0, blocked = 0;
     std::deque<call> posted, blocking;
@@ -46,8 +46,8 @@ TEST_CASE("asio: stop runs what was posted, and every armed timer with wake::sto
     rt.stop();
 }
 
-TEST_CASE("asio: a stopped runtime takes nothing") {
-    asio_runtime rt;
+TEST_CASE("a stopped runtime takes nothing") {
+    runtime_under_test rt;
     rt.stop();
     call w([](wake) { std::abort(); });
     timed_call a([](wake) { std::abort(); });
@@ -57,8 +57,8 @@ TEST_CASE("asio: a stopped runtime takes nothing") {
     CHECK_FALSE(rt.cancel(a));
 }
 
-TEST_CASE("asio: what runs during stop finds the runtime stopped and may cancel other timers") {
-    asio_runtime rt({.threads = 1});
+TEST_CASE("what runs during stop finds the runtime stopped and may cancel other timers") {
+    runtime_under_test rt({.threads = 1});
     std::atomic<bool> refused = false, cancelled = false, other_ran = false;
     call w([](wake) {});
     timed_call other([&](wake) { other_ran = true; });
@@ -73,9 +73,9 @@ TEST_CASE("asio: what runs during stop finds the runtime stopped and may cancel 
     CHECK(cancelled != other_ran);
 }
 
-TEST_CASE("asio: posts and arms that race stop are either refused or run") {
+TEST_CASE("posts and arms that race stop are either refused or run") {
     for (int round = 0; round < 20; ++round) {
-        asio_runtime rt;
+        runtime_under_test rt;
         constexpr int posters = 3, each_posts = 300;
         std::atomic<int> ran = 0, taken = 0;
         std::deque<call> works;

@@ -6,15 +6,16 @@
 #include <thread>
 #include <vector>
 
-#include <holdfast/asio_runtime.hpp>
 #include <holdfast/sleep.hpp>
 #include <holdfast/task_scope.hpp>
 #include <holdfast/when_all.hpp>
 
 #include "catch.hpp"
+#include "runtimes/under_test.hpp"
 
 using namespace holdfast;
 using namespace std::chrono_literals;
+using holdfast::testing::runtime_under_test;
 
 namespace {
 
@@ -34,8 +35,8 @@ task<void> sleep_on_runtime(runtime& on, duration d, std::stop_token stop, tally
 
 } // namespace
 
-TEST_CASE("asio: a coroutine sleeps, not too short, and wakes on a runtime thread") {
-    asio_runtime rt;
+TEST_CASE("a coroutine sleeps, not too short, and wakes on a runtime thread") {
+    runtime_under_test rt;
     auto nap = [](runtime& on, std::thread::id& woke) -> task<duration> {
         const time_point start = on.now();
         co_await sleep_for(on, 3ms);
@@ -47,8 +48,8 @@ TEST_CASE("asio: a coroutine sleeps, not too short, and wakes on a runtime threa
     CHECK(woke != std::this_thread::get_id());
 }
 
-TEST_CASE("asio: 10,000 sleepers are cancelled, all of them, at once") {
-    asio_runtime rt;
+TEST_CASE("10,000 sleepers are cancelled, all of them, at once") {
+    runtime_under_test rt;
     constexpr int count = 10'000;
     std::stop_source stop;
     tally ends;
@@ -64,8 +65,8 @@ TEST_CASE("asio: 10,000 sleepers are cancelled, all of them, at once") {
     WARN("cancelled 10,000 sleepers in " << to_short_text(took));
 }
 
-TEST_CASE("asio: 10,000 sleepers end when the runtime stops") {
-    asio_runtime rt;
+TEST_CASE("10,000 sleepers end when the runtime stops") {
+    runtime_under_test rt;
     constexpr int count = 10'000;
     tally ends;
     task_scope scope;
@@ -75,8 +76,8 @@ TEST_CASE("asio: 10,000 sleepers end when the runtime stops") {
     CHECK(ends.stopped == count);
 }
 
-TEST_CASE("asio: sleepers that are cancelled while they fall due end once each") {
-    asio_runtime rt({.threads = 3});
+TEST_CASE("sleepers that are cancelled while they fall due end once each") {
+    runtime_under_test rt({.threads = 3});
     for (int round = 0; round < 20; ++round) {
         constexpr int count = 300;
         std::vector<std::stop_source> stops(count);
@@ -95,9 +96,9 @@ TEST_CASE("asio: sleepers that are cancelled while they fall due end once each")
     }
 }
 
-TEST_CASE("asio: sleepers that are cancelled while the runtime stops end once each") {
+TEST_CASE("sleepers that are cancelled while the runtime stops end once each") {
     for (int round = 0; round < 20; ++round) {
-        asio_runtime rt;
+        runtime_under_test rt;
         constexpr int count = 300;
         std::stop_source stop;
         tally ends;
@@ -111,8 +112,8 @@ TEST_CASE("asio: sleepers that are cancelled while the runtime stops end once ea
     }
 }
 
-TEST_CASE("asio: when_all of sleepers takes as long as the longest") {
-    asio_runtime rt;
+TEST_CASE("when_all of sleepers takes as long as the longest") {
+    runtime_under_test rt;
     tally ends;
     const time_point start = rt.now();
     sync_wait(rt, when_all(sleep_and_count(rt, 4ms, {}, ends), sleep_and_count(rt, 2ms, {}, ends)));

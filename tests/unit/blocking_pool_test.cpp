@@ -8,12 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include <holdfast/asio_runtime.hpp>
 #include <holdfast/blocking_pool.hpp>
-#include <holdfast/sleep.hpp>
 
-#include "asio/support.hpp"
 #include "catch.hpp"
+#include "runtimes/call.hpp"
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -87,64 +85,4 @@ TEST_CASE("blocking pool: says when it gets busy and when it is done") {
         pool.stop();
     }
     CHECK(said == std::vector<bool>{true, false});
-}
-
-TEST_CASE("asio: a full pool refuses, and run_blocking says so") {
-    asio_runtime rt({.threads = 1, .blocking_threads = 1, .blocking_queue = 1});
-    parker inside, go;
-    call busy([&](wake) {
-        inside.unpark();
-        go.park();
-    });
-    call waiting([](wake) {});
-    REQUIRE(rt.post_blocking(busy));
-    inside.park();
-    REQUIRE(rt.post_blocking(waiting));
-    const auto code = [&]() -> errc {
-        try {
-            sync_wait(rt, run_blocking(rt, [] { return 1; }));
-            return errc::internal;
-        } catch (const failed& e) {
-            return e.code();
-        }
-    };
-    CHECK(code() == errc::overloaded);
-    go.unpark();
-    rt.stop();
-    CHECK(code() == errc::stopped);
-}
-
-TEST_CASE("asio: stop wakes blocking work that sleeps on the runtime") {
-    asio_runtime rt;
-    parker inside;
-    std::atomic<sleep_end> end = sleep_end::due;
-    call w([&](wake) {
-        inside.unpark();
-        end = block_for(rt, 1h);
-    });
-    REQUIRE(rt.post_blocking(w));
-    inside.park();
-    rt.stop();
-    CHECK(end == sleep_end::stopped);
-}
-
-TEST_CASE("asio: run_blocking runs on the pool and comes back to a runtime thread") {
-    asio_runtime rt({.threads = 1});
-    struct places {
-        std::thread::id pool, after;
-    };
-    auto visit = [](runtime& on, places& seen) -> task<int> {
-        auto blocking = run_blocking(on, [&seen] {
-            seen.pool = std::this_thread::get_id();
-            return 42;
-        });
-        const int value = co_await std::move(blocking);
-        seen.after = std::this_thread::get_id();
-        co_return value;
-    };
-    places seen;
-    CHECK(sync_wait(rt, visit(rt, seen)) == 42);
-    CHECK(seen.pool != seen.after);
-    CHECK(seen.pool != std::this_thread::get_id());
-    CHECK(seen.after != std::this_thread::get_id());
 }
