@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,51 +11,14 @@
 
 #include <benchmark/benchmark.h>
 
+#include "best_of.hpp"
 #include "sleepers.hpp"
+#include "subjects.hpp"
 
 namespace {
 
-struct figure {
-    std::string name;
-    double ns = 0;
-    double allocations = 0;
-};
-
-// The best of all repetitions: what the code costs when nothing else gets in its way.
-class best_of final : public benchmark::BenchmarkReporter {
-public:
-    bool ReportContext(const Context&) override { return true; }
-    void ReportRuns(const std::vector<Run>& runs) override {
-        for (const Run& run : runs) {
-            if (run.run_type != Run::RT_Iteration || run.error_occurred) continue;
-            std::string name = run.run_name.function_name;
-            if (run.threads > 1 || name == "breaker, contended") name += ", threads " + std::to_string(run.threads);
-            const auto counter = [&](const char* key, double otherwise) {
-                const auto found = run.counters.find(key);
-                return found == run.counters.end() ? otherwise : found->second.value;
-            };
-            const double per = counter("per", 1);
-            note({name, run.GetAdjustedRealTime() / per, counter("allocs", 0) / per});
-        }
-    }
-    const std::vector<figure>& figures() const { return figures_; }
-    const figure* find(std::string_view name) const {
-        const auto found = std::ranges::find(figures_, name, &figure::name);
-        return found == figures_.end() ? nullptr : &*found;
-    }
-
-private:
-    void note(figure f) {
-        const auto known = std::ranges::find(figures_, f.name, &figure::name);
-        if (known == figures_.end()) {
-            figures_.push_back(f);
-        } else {
-            known->ns = std::min(known->ns, f.ns);
-            known->allocations = std::min(known->allocations, f.allocations);
-        }
-    }
-    std::vector<figure> figures_;
-};
+using bench::best_of;
+using bench::figure;
 
 // A promise: at most so many times another measurement of the same run, and no allocation.
 struct promise {
@@ -164,8 +126,8 @@ int main(int argc, char** argv) {
     best_of results;
     benchmark::RunSpecifiedBenchmarks(&results);
     const auto lines = judge(results);
-    const auto sleepers = bench::measure_sleepers(10'000);
-    const auto timers = bench::measure_timers(100'000);
+    const auto sleepers = bench::measure_sleepers(bench::running_host().policies(), 10'000);
+    const auto timers = bench::measure_timers(bench::running_host().runtime(), 100'000);
     print(lines, sleepers, timers);
 
     if (out) {

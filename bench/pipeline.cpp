@@ -10,29 +10,15 @@
 #include <holdfast/sync_wait.hpp>
 #include <holdfast/task.hpp>
 
-#include "allocations.hpp"
+#include "best_of.hpp"
 #include "subjects.hpp"
 
 namespace {
 
+using bench::allocation_count;
 using holdfast::attempt;
 using holdfast::task;
 using std::chrono::steady_clock;
-
-// Counts allocations from the second iteration on, when caches are warm.
-class allocation_count {
-public:
-    explicit allocation_count(benchmark::State& state) : state_(state) {}
-    void warm() noexcept { before_ = allocations_so_far(); }
-    ~allocation_count() {
-        const auto made = static_cast<double>(allocations_so_far() - before_);
-        state_.counters["allocs"] = made / static_cast<double>(state_.iterations());
-    }
-
-private:
-    benchmark::State& state_;
-    std::size_t before_ = 0;
-};
 
 int work(attempt&) noexcept {
     int value = 1;

@@ -49,8 +49,7 @@ struct counted_timer : holdfast::timer {
 
 } // namespace
 
-sleeper_figures measure_sleepers(int count) {
-    auto& policies = running_host().policies();
+sleeper_figures measure_sleepers(holdfast::policies& policies, int count) {
     holdfast::task_scope scope;
     std::stop_source stop;
     std::atomic<int> ended = 0;
@@ -64,8 +63,7 @@ sleeper_figures measure_sleepers(int count) {
     return {ended.load(), bytes / count, took};
 }
 
-timer_figures measure_timers(int count) {
-    auto& on = running_host().runtime();
+timer_figures measure_timers(holdfast::runtime& on, int count) {
     const auto timers = std::make_unique<counted_timer[]>(static_cast<std::size_t>(count));
     std::atomic<int> early = 0;
     std::atomic<int> left = count;

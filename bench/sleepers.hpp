@@ -1,6 +1,9 @@
 // Many sleeping retries at once: what each costs in memory, and how quickly all of them are called off.
 #pragma once
 
+#include <holdfast/policies.hpp>
+#include <holdfast/runtime.hpp>
+
 namespace bench {
 
 struct sleeper_figures {
@@ -8,7 +11,8 @@ struct sleeper_figures {
     double bytes_per_sleeper = 0;
     double cancel_all_ms = 0;
 };
-sleeper_figures measure_sleepers(int count);
+// The policy `patient` of subjects.hpp must be known.
+sleeper_figures measure_sleepers(holdfast::policies& policies, int count);
 
 struct timer_figures {
     int timers = 0;
@@ -16,6 +20,6 @@ struct timer_figures {
     int early = 0;
     int missing = 0;
 };
-timer_figures measure_timers(int count);
+timer_figures measure_timers(holdfast::runtime& on, int count);
 
 } // namespace bench

@@ -11,6 +11,9 @@ using namespace std::chrono_literals;
 
 inline constexpr auto retry_only = holdfast::policy({.name = "retry", .retry = {.max_attempts = 3}});
 
+inline constexpr auto retry_timeout =
+    holdfast::policy({.name = "timeout", .retry = {.max_attempts = 3}, .timeout = 1s});
+
 inline constexpr auto timeout_breaker = holdfast::policy({
     .name = "timeout-breaker",
     .retry = {.max_attempts = 3},
