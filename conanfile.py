@@ -20,7 +20,7 @@ class Holdfast(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     test_package_folder = "tests/consumer/conan"
 
-    # Which plugins are in the package, besides the asio runtime and the memory store, which always are.
+    # Which plugins are in the package, besides the asio runtime and what is kept in memory, which always are.
     options = {
         "with_folly": [True, False],
         "with_sqlite": [True, False],
@@ -42,6 +42,7 @@ class Holdfast(ConanFile):
         "cmake/*",
         "abstractions/*",
         "codecs/*",
+        "drivers/*",
         "engine/*",
         "host/*",
         "runtimes/*",
