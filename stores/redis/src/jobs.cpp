@@ -31,13 +31,18 @@ result<void> check_leases(std::span<const job_lease* const> all) {
     return {};
 }
 
-std::vector<enqueued> to_enqueued(reply& from) {
-    std::vector<enqueued> answers;
+// A job that was there already, and where in the call.
+struct found_job {
+    std::size_t place; // from 1
+    identifier id;
+};
+std::vector<found_job> to_found(reply& from) {
+    std::vector<found_job> found;
     for (reader r(from); r.more();) {
-        const bool created = r.flag();
-        answers.push_back({r.id(), created});
+        const auto place = static_cast<std::size_t>(r.number());
+        found.push_back({place, r.id()});
     }
-    return answers;
+    return found;
 }
 std::vector<claimed_job> to_claimed(reply& from) {
     std::vector<claimed_job> jobs;
@@ -55,10 +60,10 @@ std::vector<beat> to_beats(reply& from) {
 }
 std::vector<settled> to_settled(reply& from) {
     std::vector<settled> answers;
-    for (reader r(from); r.more();) {
-        const auto answer = static_cast<write_answer>(r.integer());
-        answers.push_back({answer, static_cast<job_state>(r.integer())});
-    }
+    answers.reserve(from.text.size() / 2);
+    for (std::size_t i = 1; i < from.text.size(); i += 2)
+        answers.push_back(
+            {static_cast<write_answer>(from.text[i - 1] - '0'), static_cast<job_state>(from.text[i] - '0')});
     return answers;
 }
 
@@ -69,9 +74,17 @@ task<result<std::vector<enqueued>>> job_facet::enqueue(std::vector<new_job> jobs
     if (jobs.empty()) co_return std::vector<enqueued>();
     arguments with;
     with.values.reserve(jobs.size() * 3);
-    for (const new_job& each : jobs) add(with, each);
-    co_return co_await call_in<std::vector<enqueued>>(core_, in, "enqueue", script::enqueue, std::move(with),
-                                                      to_enqueued);
+    std::vector<enqueued> answers;
+    answers.reserve(jobs.size());
+    for (const new_job& each : jobs) {
+        add(with, each);
+        answers.push_back({each.id, true});
+    }
+    auto calling = call_in<std::vector<found_job>>(core_, in, "enqueue", script::enqueue, std::move(with), to_found);
+    const auto found = co_await std::move(calling);
+    if (!found) co_return std::unexpected(found.error());
+    for (const found_job& each : *found) answers.at(each.place - 1) = {each.id, false};
+    co_return answers;
 }
 
 task<result<std::vector<claimed_job>>> job_facet::claim(claim_request request) {

@@ -5,25 +5,30 @@ namespace holdfast::redis::lua {
 
 // States are the numbers of job_state: 0 scheduled, 1 pending, 2 processing, 3 waiting_retry, 4 succeeded, 5 failed,
 // 6 dead_letter, 7 cancelled, 8 indeterminate. A record is a table with the fields of record.hpp by number.
-//
-// What is read is kept and what is written waits for write_all(), so that a batch costs a handful of commands, and a
-// script that stops before it has changed nothing. Every function costs a script that has it in front some 300 ns: each
-// gets those that it needs.
-const std::string_view job_books = R"lua(
+const std::string_view job_form = R"lua(
 local ST, FLAGS, MAX, TOK, DUE, KEEP, CR, END, AT, ATT, CRASH, MAXC, GEN, PRI, Q, WK, UK, PAR =
       1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18
 local RS, CXL, BEGUN, WFP, CBP, KIDS, TOLD, WORDS, PAST = 1, 2, 4, 8, 16, 32, 64, 128, 256
 local FORM = '>BHBddddddI4I4I4I4i4Hc0I4c0Hc0Hc0'
 local band, bor = bit.band, bit.bor
+local function many(command, key, list, n)
+  for i = 1, n, 2000 do call(command, key, unpack(list, i, math.min(i + 1999, n))) end
+end
+local function count_by(field, by)
+  if by ~= 0 and call('HINCRBY', P .. 'n', field, by) <= 0 then call('HDEL', P .. 'n', field) end
+end
+)lua";
+
+// What is read is kept and what is written waits for write_all(), so that a batch costs a handful of commands, and a
+// script that stops before it has changed nothing. Every function costs a script that has it in front some 300 ns: each
+// gets those that it needs.
+const std::string_view job_books = R"lua(
 local function has(j, flag) return band(j[2], flag) ~= 0 end
 local function set(j, flag) j[2] = bor(j[2], flag) end
 local function clear(j, flag) j[2] = band(j[2], 65535 - flag) end
 
 local known, hashes, lines, kids, forgotten, past = {}, {}, {}, {}, {}, {}
 local tally, ready, queues = {}, {}, {}
-local function many(command, key, list, n)
-  for i = 1, n, 2000 do call(command, key, unpack(list, i, math.min(i + 1999, n))) end
-end
 -- False takes it out.
 local function put(hash, field, value)
   local h = hashes[hash]
@@ -105,9 +110,7 @@ local function write_all()
   for _, key in ipairs(forgotten) do call('UNLINK', key) end
   for queue in pairs(queues) do call('SADD', P .. 'qs', queue) end
   for st, queues in pairs(tally) do
-    for queue, by in pairs(queues) do
-      if by ~= 0 and call('HINCRBY', P .. 'n', st .. queue, by) <= 0 then call('HDEL', P .. 'n', st .. queue) end
-    end
+    for queue, by in pairs(queues) do count_by(st .. queue, by) end
   end
   for queue in pairs(ready) do hint(queue) end
 end

@@ -3,7 +3,68 @@
 
 namespace holdfast::redis::lua {
 
-// Per job: id, record with the due time as asked for (how in place of the state), what. Gives created and id, per job.
+// Per job: id, record with the due time as asked for (how in place of the state), what. Gives place and id of those that
+// were there already.
+//
+// Most calls bring new jobs that are due now, without key or parent; records that are alike, as in bulk, are worked out
+// once. Nothing is written when one is not so: then comes what follows.
+const std::string_view enqueue_plain = R"lua(
+local function enqueue_plain()
+  local kinds, found = {}, {}
+  local ids, n = {}, 0
+  for i = 2, stop, 3 do
+    local id, asked = ARGV[i], ARGV[i + 1]
+    if found[id] then return end
+    found[id] = true
+    n = n + 1
+    ids[n] = id
+    if not kinds[asked] then
+      local how, flags, max, _, _, keep, _, _, _, _, _, maxc, gen, pri, q, _, uk, par = struct.unpack(FORM, asked)
+      if how ~= 0 or uk ~= '' or par ~= '' then return end
+      kinds[asked] = {
+        struct.pack(FORM, 1, flags, max, 0, now, keep, now, 0, 0, 0, 0, maxc, gen, pri, #q, q, 0, '', 0, '', 0, ''),
+        string.format('%08x%016.0f', 2147483647 - pri, now), q}
+    end
+  end
+  local forgets = call('EXISTS', P .. 't') == 1
+  for i = 1, n, 2000 do
+    local to = math.min(i + 1999, n)
+    for _, there in ipairs(call('HMGET', P .. 'j', unpack(ids, i, to))) do
+      if there then return end
+    end
+    if forgets then
+      for _, till in ipairs(call('ZMSCORE', P .. 't', unpack(ids, i, to))) do
+        if till then return end
+      end
+    end
+  end
+  local records, whats, books, lines = {}, {}, {}, {}
+  for k = 1, n do
+    local id, kind = ids[k], kinds[ARGV[3 * k]]
+    local q = kind[3]
+    local line = lines[q]
+    if not line then line = {}; lines[q] = line end
+    local m = #line
+    line[m + 1], line[m + 2] = '0', kind[2] .. id
+    records[2 * k - 1], records[2 * k] = id, kind[1]
+    whats[2 * k - 1], whats[2 * k] = id, ARGV[3 * k + 1]
+    books[2 * k - 1], books[2 * k] = '0', id
+  end
+  many('HSET', P .. 'j', records, 2 * n)
+  many('HSET', P .. 'd', whats, 2 * n)
+  many('ZADD', P .. 'o', books, 2 * n)
+  for q, line in pairs(lines) do
+    many('ZADD', P .. 'p:' .. q, line, #line)
+    call('SADD', P .. 'qs', q)
+    hint(q)
+  end
+  return {}
+end
+local plain = enqueue_plain()
+if plain then return plain end
+)lua";
+
+// As above, of any kind.
 const std::string_view enqueue = R"lua(
 local function enqueue()
   local answers, ids, notes = {}, {}, {}
@@ -43,13 +104,17 @@ local function enqueue()
       save(id, j)
       queues[j[Q]] = true
     end
-    answers[2 * n - 1], answers[2 * n] = fresh and 1 or 0, name
+    if not fresh then
+      answers[#answers + 1] = n
+      answers[#answers + 1] = name
+    end
   end
   return answers
 end
 )lua";
 
-// Worker, lease, limit, queues. Gives id, record and what, per job.
+// Worker, lease, limit, queues. Gives id, record and what, per job. Records that are alike, as those of a bulk are, are
+// worked out once.
 const std::string_view claim = R"lua(
 local worker, till, room = arg(), text(later(num())), num()
 local function promote(from, to)
@@ -57,12 +122,18 @@ local function promote(from, to)
     local due = call('ZRANGEBYSCORE', from, '-inf', now, 'LIMIT', 0, 1000)
     if #due == 0 then return end
     local pairs_of = {}
-    for i, m in ipairs(due) do pairs_of[2 * i - 1], pairs_of[2 * i] = 0, m end
+    for i, m in ipairs(due) do pairs_of[2 * i - 1], pairs_of[2 * i] = '0', m end
     call('ZADD', to, unpack(pairs_of))
     call('ZREM', from, unpack(due))
   end
 end
-local claimed, n = {}, 0
+local function claimed_record(packed)
+  local _, flags, max, tok, due, keep, cr, ended, _, att, crash, maxc, gen, pri, q, _, uk, par =
+    struct.unpack(FORM, packed)
+  return struct.pack(FORM, 2, band(flags, 65535 - BEGUN), max, newer(tok), due, keep, cr, ended, now, att + 1,
+                     crash, maxc, gen, pri, #q, q, #worker, worker, #uk, uk, #par, par)
+end
+local claimed, n, alike = {}, 0, {}
 local function take(q)
   local line = P .. 'p:' .. q
   local ids = call('ZRANGE', line, 0, math.min(room, 2000) - 1)
@@ -70,23 +141,27 @@ local function take(q)
   call('ZREMRANGEBYRANK', line, 0, #ids - 1)
   for i = 1, #ids do ids[i] = string.sub(ids[i], 25) end
   local whats = call('HMGET', P .. 'd', unpack(ids))
-  fetch(ids)
+  local records = call('HMGET', P .. 'j', unpack(ids))
+  local changed, leased, m = {}, {}, 0
   for i = 1, #ids do
-    local id = ids[i]
-    local j = known[id]
-    if j then
-      j[ST], j[TOK], j[ATT], j[WK], j[AT] = 2, newer(j[TOK]), j[ATT] + 1, worker, now
-      clear(j, BEGUN)
-      enter('l', id, till)
-      count(2, q, 1)
-      claimed[n + 1], claimed[n + 2], claimed[n + 3] = id, save(id, j), whats[i]
+    local id, packed = ids[i], records[i]
+    if packed then
+      local record = alike[packed]
+      if not record then record = claimed_record(packed); alike[packed] = record end
+      changed[m + 1], changed[m + 2] = id, record
+      leased[m + 1], leased[m + 2] = till, id
+      m = m + 2
+      claimed[n + 1], claimed[n + 2], claimed[n + 3] = id, record, whats[i]
       n = n + 3
-      room = room - 1
     end
   end
+  many('HSET', P .. 'j', changed, m)
+  many('ZADD', P .. 'l', leased, m)
+  count_by('2' .. q, m / 2)
+  room = room - m / 2
   return room > 0
 end
-while at < #ARGV and room > 0 do
+while at < stop and room > 0 do
   local q = arg()
   if call('SISMEMBER', P .. 'paused', q) == 0 then
     promote(P .. 's:' .. q, P .. 'p:' .. q)
@@ -94,7 +169,6 @@ while at < #ARGV and room > 0 do
     while take(q) do end
   end
 end
-write_all()
 return claimed
 )lua";
 
@@ -165,7 +239,83 @@ return answers
 )lua";
 
 // Retention of succeeded ones; per job: id, token, settlement::kind, packed due (2), error (2) and output, or an empty
-// text for nothing of these. Answer and state, per job.
+// text for nothing of these. A text with two digits per job, answer and state.
+//
+// Most are successes of jobs that have nothing to them: no key, no children, no words, no earlier attempts. These are
+// settled first, in a few commands; what follows does the others.
+const std::string_view settle_plain = R"lua(
+local answers, left = {}, 0
+local function settle_plain(keep)
+  local ids, n = {}, 0
+  for i = 3, stop, 4 do n = n + 1; ids[n] = ARGV[i] end
+  local function ending(packed)
+    local st, flags, max, tok, due, own, cr, _, began, att, crash, maxc, gen, pri, q, wk, uk, par =
+      struct.unpack(FORM, packed)
+    if st ~= 2 or uk ~= '' or band(flags, KIDS + WORDS + PAST) ~= 0 then return {} end
+    local found = {token = text(tok), queue = q, own = own >= 0}
+    local span = found.own and own or keep
+    if span <= 0 then return found end
+    found.till = text(later(span))
+    found.kept = struct.pack(FORM, 4, bor(flags, TOLD), max, tok, due, own, cr, now, began, att, crash, maxc, gen, pri, #q,
+                             q, #wk, wk, #uk, uk, #par, par)
+    return found
+  end
+  local alike, seen, ended, e = {}, {}, {}, 0
+  local gone, g, kept, k, by_id, by_age, f, own_age, own_till, o = {}, 0, {}, 0, {}, {}, 0, {}, {}, 0
+  local present, done, stays = text(now), {}, {}
+  for from = 1, n, 2000 do
+    local records = call('HMGET', P .. 'j', unpack(ids, from, math.min(from + 1999, n)))
+    for i = 1, #records do
+      local at, packed = from + i - 1, records[i]
+      local id, arg = ids[at], 4 * at
+      local as = packed and ARGV[arg + 1] == '0' and ARGV[arg + 2] == '' and not seen[id] and alike[packed]
+      if as == nil then as = ending(packed); alike[packed] = as end
+      if not as or as.token ~= ARGV[arg] then
+        left = left + 1
+      else
+        local q = as.queue
+        seen[id] = true
+        answers[at] = '04'
+        e = e + 1
+        ended[e] = id
+        done[q] = (done[q] or 0) - 1
+        if as.kept then
+          kept[k + 1], kept[k + 2] = id, as.kept
+          by_id[k + 1], by_id[k + 2] = '0', id
+          k = k + 2
+          stays[q] = (stays[q] or 0) + 1
+          if as.own then
+            own_age[o + 1], own_age[o + 2] = present, id
+            own_till[o + 1], own_till[o + 2] = as.till, id
+            o = o + 2
+          else
+            by_age[f + 1], by_age[f + 2] = present, id
+            f = f + 2
+          end
+        else
+          g = g + 1
+          gone[g] = id
+        end
+      end
+    end
+  end
+  many('HDEL', P .. 'j', gone, g)
+  many('HDEL', P .. 'd', gone, g)
+  many('HSET', P .. 'j', kept, k)
+  many('ZREM', P .. 'l', ended, e)
+  many('ZREM', P .. 'o', ended, e)
+  many('ZADD', P .. 'f:4', by_id, k)
+  many('ZADD', P .. 'e:4', by_age, f)
+  many('ZADD', P .. 'ek', own_age, o)
+  many('ZADD', P .. 'x', own_till, o)
+  for q, by in pairs(done) do count_by('2' .. q, by) end
+  for q, by in pairs(stays) do count_by('4' .. q, by) end
+end
+settle_plain(tonumber(ARGV[2]))
+if left == 0 then return table.concat(answers) end
+)lua";
+
+// As above, of any kind.
 const std::string_view settle = R"lua(
 local outcomes = {[0] = 'succeeded', 'retry', 'dead_letter', 'failed', 'cancelled', 'released', 'snoozed',
                   'indeterminate'}
@@ -200,18 +350,20 @@ local function settle_one(id, j, how, more, keep)
   line_up(id, j)
   return j[ST]
 end
-local function settle()
-  local answers, n, keep = {}, 0, num()
+-- Those that have no answer yet.
+local function settle(answers)
+  local n, keep = 0, num()
   fetch_every(4)
   while at < stop do
     local id, token, how, more = arg(), arg(), num(), arg()
-    local j = known[id]
-    local is_mine = mine(j, token)
-    answers[n + 1] = answer_to(j, is_mine)
-    answers[n + 2] = is_mine and settle_one(id, j, how, more, keep) or (j and j[ST] or 4)
-    n = n + 2
+    n = n + 1
+    if not answers[n] then
+      local j = known[id]
+      local is_mine = mine(j, token)
+      answers[n] = answer_to(j, is_mine) .. (is_mine and settle_one(id, j, how, more, keep) or (j and j[ST] or 4))
+    end
   end
-  return answers
+  return table.concat(answers)
 end
 )lua";
 

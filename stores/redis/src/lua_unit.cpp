@@ -21,7 +21,7 @@ end
 const std::string_view unit = R"lua(
 local calls = {
   enqueue = enqueue,
-  settle = settle,
+  settle = function() return settle({}) end,
   claim = function() return once('claim ' .. ARGV[at + 1], key_claim) end,
   receive = function() return once('receive ' .. ARGV[at + 1] .. ARGV[at + 2], receive) end,
   complete = key_complete,

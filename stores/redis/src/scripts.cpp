@@ -30,16 +30,12 @@ end
 
 namespace {
 
-std::string begin() {
-    return std::string(lua::prelude).append(lua::store_prelude);
-}
-
 // Several calls in one: whatever they need, each in a scope of its own where names are the same.
 std::string unit_text() {
-    std::string all = begin();
+    std::string all(lua::prelude);
     for (const std::string_view part :
-         {lua::unit_rules, lua::job_books, lua::line_rules, lua::end_rules, lua::owner_rules, lua::enqueue, lua::settle,
-          lua::key_claim, lua::key_complete, lua::receive})
+         {lua::store_prelude, lua::unit_rules, lua::job_form, lua::job_books, lua::line_rules, lua::end_rules,
+          lua::owner_rules, lua::enqueue, lua::settle, lua::key_claim, lua::key_complete, lua::receive})
         all += part;
     all += "local append_all\ndo\n";
     all.append(lua::outbox_rules).append(lua::append);
@@ -53,31 +49,39 @@ namespace {
 
 std::string script_text(script which) {
     const auto join = [](std::initializer_list<std::string_view> parts) {
-        std::string all = begin();
+        std::string all(lua::prelude);
         for (const std::string_view each : parts) all += each;
         return all;
     };
-    const auto plain = [&](std::string_view body) { return join({body}); };
-    const auto owner = [&](std::string_view body) { return join({lua::job_books, lua::owner_rules, body}); };
-    const auto view = [&](std::string_view body) { return join({lua::job_books, lua::view_rules, body}); };
-    const auto care = [&](std::string_view body) {
-        return join({lua::job_books, lua::line_rules, lua::end_rules, body});
+    const auto plain = [&](std::string_view body) { return join({lua::store_prelude, body}); };
+    const auto owner = [&](std::string_view body) {
+        return join({lua::store_prelude, lua::job_form, lua::job_books, lua::owner_rules, body});
     };
-    const auto message = [&](std::string_view body) { return join({lua::outbox_rules, body}); };
+    const auto view = [&](std::string_view body) {
+        return join({lua::store_prelude, lua::job_form, lua::job_books, lua::view_rules, body});
+    };
+    const auto care = [&](std::string_view body) {
+        return join({lua::store_prelude, lua::job_form, lua::job_books, lua::line_rules, lua::end_rules, body});
+    };
+    const auto message = [&](std::string_view body) { return join({lua::store_prelude, lua::outbox_rules, body}); };
     // Those that units of work need as well are functions.
-    const auto whole = [](std::string_view function, const std::string& name) {
-        return std::string(function).append("local answers = " + name + "()\nwrite_all()\nreturn answers\n");
+    const auto whole = [](std::string_view function, const std::string& call) {
+        return std::string(function).append("local given = " + call + "\nwrite_all()\nreturn given\n");
     };
     const auto simple = [](std::string_view function, const std::string& name) {
         return std::string(function).append("return " + name + "()\n");
     };
     switch (which) {
-    case script::enqueue: return join({lua::job_books, lua::line_rules, whole(lua::enqueue, "enqueue")});
-    case script::claim: return join({lua::job_books, lua::claim});
+    case script::enqueue:
+        return join({lua::job_form, lua::enqueue_plain, lua::store_prelude, lua::job_books, lua::line_rules,
+                     whole(lua::enqueue, "enqueue()")});
+    case script::claim: return join({lua::job_form, lua::claim});
     case script::unit: return unit_text();
     case script::started: return owner(lua::started);
     case script::heartbeat: return owner(lua::heartbeat);
-    case script::settle: return care(std::string(lua::owner_rules).append(whole(lua::settle, "settle")));
+    case script::settle:
+        return join({lua::job_form, lua::settle_plain, lua::store_prelude, lua::job_books, lua::line_rules,
+                     lua::end_rules, lua::owner_rules, whole(lua::settle, "settle(answers)")});
     case script::progress: return owner(lua::progress);
     case script::recover_stale: return care(lua::recover_stale);
     case script::next_due: return plain(lua::next_due);

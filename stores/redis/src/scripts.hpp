@@ -19,7 +19,7 @@
 //   mh            hash: key -> the message at the head of its line
 //   mr, mf        zset: messages that may be sent, by position; those that may be later, by time
 //   ma            zset: messages set aside, by position     in:<consumer><id>  text: a received message
-//   none          never written: see core::run_now           hints  channel: names of queues
+//   none          never written: see core::command_for       hints  channel: names of queues
 #pragma once
 
 #include <cstddef>
@@ -77,8 +77,8 @@ const script_library& store_scripts();
 // Parts, by topic.
 namespace lua {
 extern const std::string_view store_prelude;
-extern const std::string_view job_books, line_rules, end_rules, owner_rules, view_rules;
-extern const std::string_view enqueue, claim, started, heartbeat, settle, progress;
+extern const std::string_view job_form, job_books, line_rules, end_rules, owner_rules, view_rules;
+extern const std::string_view enqueue_plain, enqueue, claim, started, heartbeat, settle_plain, settle, progress;
 extern const std::string_view recover_stale, cancel, requeue, purge, discard_jobs;
 extern const std::string_view next_due, pause, queues, get, list, counts;
 extern const std::string_view lock_acquire, lock_renew, lock_release, lock_promise, lock_confirm;

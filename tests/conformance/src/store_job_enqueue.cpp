@@ -76,6 +76,25 @@ void same_id_within_a_batch(store_lab& in) {
     check_equal(user.claim_ids(10).size(), std::size_t{2}, "jobs to claim");
 }
 
+void some_of_a_bulk_are_there(store_lab& in) {
+    const job_user user(in);
+    std::vector<new_job> jobs;
+    for (int i = 0; i < 60; ++i) jobs.push_back(user.make());
+    user.add(jobs[7]);
+    jobs[40].id = jobs[3].id;
+    jobs[40].what.body = "another";
+    const auto answers = in.ok(user.jobs().enqueue(jobs), "enqueue");
+    check_equal(answers.size(), jobs.size(), "answers");
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        check_equal(answers[i].created, i != 7 && i != 40, "created, of number " + std::to_string(i));
+        check_equal(answers[i].id, jobs[i].id, "id of number " + std::to_string(i));
+    }
+    check_equal(user.view(jobs[3].id).what.body, std::string("{}"), "body of the first of two with one id");
+    for (const enqueued& again : in.ok(user.jobs().enqueue(jobs), "enqueue again"))
+        check_equal(again.created, false, "created, the second time");
+    check_equal(user.claim_ids(100).size(), jobs.size() - 1, "jobs to claim");
+}
+
 void same_id_at_once(store_lab& in) {
     const job_user user(in);
     const new_job j = user.make();
@@ -228,6 +247,7 @@ store_case_list job_enqueue_cases() {
         {"a job comes back as it was enqueued", &comes_back_as_it_was},
         {"enqueueing the same id again changes nothing", &same_id_changes_nothing},
         {"the same id twice in one batch makes one job", &same_id_within_a_batch},
+        {"a bulk says which of its jobs were there already", &some_of_a_bulk_are_there},
         {"the same id 50 times in parallel makes one job", &same_id_at_once},
         {"of one type, one unfinished job has a unique key", &unique_key},
         {"a unique key is free again when its job has ended, and not before", &unique_key_is_freed},

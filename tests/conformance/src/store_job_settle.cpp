@@ -163,6 +163,21 @@ void one_stale_in_five_hundred(store_lab& in) {
     check_equal(user.state_of(claimed[250].id), job_state::dead_letter, "state of the other");
 }
 
+void one_lease_twice(store_lab& in) {
+    const job_user user(in);
+    user.add(3);
+    const auto claimed = user.claim(3);
+    check_equal(claimed.size(), std::size_t{3}, "jobs claimed");
+    std::vector<settlement> batch;
+    for (const std::size_t i : {0, 1, 0, 2})
+        batch.push_back({.held = &claimed[i].lease, .how = kind::succeed, .when = {}, .error = {}, .output = {}});
+    const auto answers = in.ok(user.jobs().settle(batch), "settle");
+    for (std::size_t i = 0; i < batch.size(); ++i)
+        check_equal(answers.at(i).answer, i == 2 ? write_answer::stale : write_answer::done, "answer");
+    check_equal(user.count("default", job_state::succeeded), std::uint64_t{3}, "jobs that succeeded");
+    check_equal(user.count("default", job_state::processing), std::uint64_t{0}, "jobs that are processing");
+}
+
 void nothing_at_all(store_lab& in) {
     const job_user user(in);
     check(in.ok(user.jobs().settle({}), "settle").empty(), "no answer for no settlement");
@@ -229,6 +244,7 @@ store_case_list job_settle_cases() {
         {"a snooze burns no attempt", &snooze_burns_nothing},
         {"a batch may end in every way there is", &a_batch_of_all_kinds},
         {"one stale settlement in a batch of 500 hurts no other", &one_stale_in_five_hundred},
+        {"one lease twice in a batch is good once", &one_lease_twice},
         {"an empty batch does nothing", &nothing_at_all},
         {"a heartbeat extends the lease", &heartbeat_extends},
         {"progress is seen by readers", &progress_is_seen},
