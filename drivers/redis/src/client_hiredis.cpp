@@ -2,6 +2,7 @@
 #include <utility>
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -31,27 +32,45 @@ public:
         : context_(std::move(context)), place_(std::move(place)) {}
 
     result<reply> call(const command& what) override {
-        auto all = pipeline({&what, 1});
-        if (!all) return std::unexpected(all.error());
-        return std::move(all->front());
+        const without_sigpipe quiet;
+        if (!append(what)) return cannot_take();
+        return next_reply();
+    }
+
+    // What the socket takes at once even when the system gives it little memory.
+    bool begin(const command& what) override {
+        constexpr std::size_t most = 16 * 1024;
+        std::size_t size = 0;
+        for (const std::string& each : what) size += each.size() + 16;
+        if (size > most || !usable()) return false;
+        const without_sigpipe quiet;
+        if (!append(what)) return false;
+        for (int done = 0; done == 0;) {
+            if (redisBufferWrite(context_.get(), &done) == REDIS_OK) continue;
+            broken_ = true;
+            return false;
+        }
+        return true;
+    }
+    // A small call is answered sooner than a sleeping thread is woken.
+    result<reply> answer() override {
+        const without_sigpipe quiet;
+        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds{60};
+        pollfd one{context_->fd, POLLIN, 0};
+        while (::poll(&one, 1, 0) == 0 && std::chrono::steady_clock::now() < until) ::sched_yield();
+        return next_reply();
     }
 
     result<std::vector<reply>> pipeline(std::span<const command> all) override {
         const without_sigpipe quiet;
-        for (const command& each : all) {
-            if (!append(each)) return fail(errc::internal, place_ + ": the client library cannot take the command");
-        }
+        for (const command& each : all)
+            if (!append(each)) return cannot_take();
         std::vector<reply> replies;
         replies.reserve(all.size());
         for (std::size_t i = 0; i < all.size(); ++i) {
-            void* raw = nullptr;
-            if (redisGetReply(context_.get(), &raw) != REDIS_OK || raw == nullptr) {
-                broken_ = true;
-                return fail(errc::unknown_outcome,
-                            place_ + ": the connection was lost before the answer: " + std::string(context_->errstr));
-            }
-            const std::unique_ptr<void, free_reply> owned(raw);
-            replies.push_back(taken(*static_cast<redisReply*>(raw)));
+            auto next = next_reply();
+            if (!next) return std::unexpected(next.error());
+            replies.push_back(std::move(*next));
         }
         return replies;
     }
@@ -66,6 +85,19 @@ public:
     context_pointer release() noexcept { return std::move(context_); }
 
 private:
+    std::unexpected<error> cannot_take() const {
+        return fail(errc::internal, place_ + ": the client library cannot take the command");
+    }
+    result<reply> next_reply() {
+        void* raw = nullptr;
+        if (redisGetReply(context_.get(), &raw) != REDIS_OK || raw == nullptr) {
+            broken_ = true;
+            return fail(errc::unknown_outcome,
+                        place_ + ": the connection was lost before the answer: " + std::string(context_->errstr));
+        }
+        const std::unique_ptr<void, free_reply> owned(raw);
+        return taken(*static_cast<redisReply*>(raw));
+    }
     bool append(const command& what) {
         std::vector<const char*> texts;
         std::vector<std::size_t> sizes;

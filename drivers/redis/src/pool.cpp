@@ -63,12 +63,32 @@ void pool::put(connection used) noexcept {
     freed_.notify_one();
 }
 
-result<reply> pool::call(const command& what) {
+std::optional<pool::connection> pool::begin(const command& what) {
+    connection found;
+    {
+        const std::lock_guard lock(mutex_);
+        if (out_ >= most_ || idle_.empty()) return std::nullopt;
+        ++out_;
+        found = std::move(idle_.back());
+        idle_.pop_back();
+    }
+    if (found.where.same_server(places_.last()) && found.to->begin(what)) return found;
+    put(std::move(found));
+    return std::nullopt;
+}
+
+void pool::abandon(connection begun) noexcept {
+    begun.to.reset();
+    put(std::move(begun));
+}
+
+result<reply> pool::call(const command& what, std::optional<connection> begun) {
     result<reply> answer;
     for (int i = 0; i < most_redirections; ++i) {
-        auto taken = take();
+        const bool sent = begun.has_value();
+        auto taken = sent ? result<connection>(*std::exchange(begun, std::nullopt)) : take();
         if (!taken) return std::unexpected(taken.error());
-        answer = taken->to->call(what);
+        answer = sent ? taken->to->answer() : taken->to->call(what);
         const address where = taken->where;
         const bool was_demoted = answer && answer->is_error() && answer->text.find("READONLY") != std::string::npos;
         if (was_demoted && places_.asks_sentinels()) taken->to.reset();

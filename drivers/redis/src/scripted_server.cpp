@@ -64,7 +64,7 @@ error scripted_server::refused(std::string_view refusal) const {
     return to_error(refusal, places_.last(), scripts_.schema);
 }
 
-result<reply> scripted_server::run_now(std::size_t which, arguments& with, access a) {
+result<command> scripted_server::command_for(std::size_t which, arguments with) const {
     // The second key is never there: while a cluster moves our slot it refuses such a command as a whole. A script that
     // found some keys gone to the other node could do half of its work.
     command what = {"EVALSHA", {}, "2", key("meta"), key("none"), {}};
@@ -76,8 +76,13 @@ result<reply> scripted_server::run_now(std::size_t which, arguments& with, acces
     }
     what.reserve(what.size() + with.values.size());
     for (std::string& each : with.values) what.push_back(std::move(each));
+    return what;
+}
+
+result<reply> scripted_server::run_now(std::size_t which, command& what, std::optional<pool::connection> begun,
+                                       access a) {
     const auto send = [&] {
-        auto answer = command_now(what);
+        auto answer = connections_.call(what, std::exchange(begun, std::nullopt));
         if (a == access::read && !answer && answer.error().code == errc::unknown_outcome) {
             answer = command_now(what);
             if (!answer) answer.error().code = errc::unavailable; // a read has no outcome
@@ -95,13 +100,24 @@ result<reply> scripted_server::run_now(std::size_t which, arguments& with, acces
 }
 
 task<result<reply>> scripted_server::run(std::size_t which, arguments with, access a) {
+    std::optional<pool::connection> begun;
+    error problem;
     try {
-        co_return co_await run_blocking(on_, [&] { return run_now(which, with, a); });
+        auto what = command_for(which, std::move(with));
+        if (!what) co_return std::unexpected(what.error());
+        begun = connections_.begin(*what);
+        const auto wait = [&] { return run_now(which, *what, std::exchange(begun, std::nullopt), a); };
+        co_return co_await run_blocking(on_, wait);
     } catch (const failed& e) {
-        co_return std::unexpected(e.what_failed());
+        problem = e.what_failed();
     } catch (const std::exception& e) {
-        co_return fail(errc::internal, "redis: " + std::string(e.what()));
+        problem = {errc::internal, "redis: " + std::string(e.what()), {}};
     }
+    if (begun) { // no thread was to be had for the answer
+        connections_.abandon(std::move(*begun));
+        if (a == access::write) problem.code = errc::unknown_outcome;
+    }
+    co_return std::unexpected(std::move(problem));
 }
 
 template <class T>

@@ -266,16 +266,16 @@ local function settle_plain(keep)
   for from = 1, n, 2000 do
     local records = call('HMGET', P .. 'j', unpack(ids, from, math.min(from + 1999, n)))
     for i = 1, #records do
-      local at, packed = from + i - 1, records[i]
-      local id, arg = ids[at], 4 * at
-      local as = packed and ARGV[arg + 1] == '0' and ARGV[arg + 2] == '' and not seen[id] and alike[packed]
+      local place, packed = from + i - 1, records[i]
+      local id, token = ids[place], 4 * place
+      local as = packed and ARGV[token + 1] == '0' and ARGV[token + 2] == '' and not seen[id] and alike[packed]
       if as == nil then as = ending(packed); alike[packed] = as end
-      if not as or as.token ~= ARGV[arg] then
+      if not as or as.token ~= ARGV[token] then
         left = left + 1
       else
         local q = as.queue
         seen[id] = true
-        answers[at] = '04'
+        answers[place] = '04'
         e = e + 1
         ended[e] = id
         done[q] = (done[q] or 0) - 1

@@ -19,7 +19,7 @@
 //   mh            hash: key -> the message at the head of its line
 //   mr, mf        zset: messages that may be sent, by position; those that may be later, by time
 //   ma            zset: messages set aside, by position     in:<consumer><id>  text: a received message
-//   none          never written: see core::command_for       hints  channel: names of queues
+//   none          never written: see command_for()            hints  channel: names of queues
 #pragma once
 
 #include <cstddef>

@@ -36,6 +36,10 @@ public:
     // errc::unavailable: nothing was sent. errc::unknown_outcome: it may have been applied; the connection is of no
     // more use then.
     virtual result<reply> call(const command& what) = 0;
+    // A call in two halves: begin() sends it if that needs no waiting, answer() waits for what the server says to it.
+    // False: nothing that the server could apply was sent; call() may, or tells why not.
+    virtual bool begin(const command&) { return false; }
+    virtual result<reply> answer() { return fail(errc::internal, "redis: nothing was begun"); }
     // All of them in one round trip.
     virtual result<std::vector<reply>> pipeline(std::span<const command> all) = 0;
     // False when the server has closed it meanwhile, or a call has failed.

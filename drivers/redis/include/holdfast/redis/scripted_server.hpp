@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,7 +53,6 @@ public:
     task<result<reply>> run(std::size_t which, arguments with, access a);
 
     // The rest blocks.
-    result<reply> run_now(std::size_t which, arguments& with, access a);
     result<void> prepare_now();
     result<void> destroy_now();
     result<store_time> time_now();
@@ -67,6 +67,8 @@ public:
 private:
     std::string key(std::string_view name) const { return "{" + how_.name + "}:" + std::string(name); }
     error refused(std::string_view refusal) const;
+    result<command> command_for(std::size_t which, arguments with) const;
+    result<reply> run_now(std::size_t which, command& what, std::optional<pool::connection> begun, access a);
     result<reply> command_now(const command& what) { return connections_.call(what); }
     result<void> check_memory(persistence& into);
     result<void> load_scripts();
