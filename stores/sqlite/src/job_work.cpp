@@ -1,4 +1,4 @@
-// The calls that every job goes through.
+// What workers call: claims, heartbeats, settlements.
 #include <algorithm>
 #include <limits>
 
@@ -6,73 +6,6 @@
 #include "job_records.hpp"
 
 namespace holdfast::sqlite {
-
-namespace {
-
-job_machine::parent_is parent_of(session& s, const new_job& job) {
-    using job_machine::parent_is;
-    if (!job.parent) return parent_is::none;
-    auto row = s.run(query::job_parent, *job.parent);
-    if (!row.step()) return parent_is::none; // not known: it may have succeeded and been forgotten
-    const auto state = static_cast<job_state>(row.value<int>());
-    row.finish();
-    if (!is_final(state)) return parent_is::open;
-    return state == job_state::succeeded ? parent_is::succeeded : parent_is::dead;
-}
-
-std::optional<identifier> already_there(session& s, const new_job& job) {
-    if (s.any(s.run(query::job_id_known, job.id))) return job.id;
-    if (s.any(s.run(query::job_tombstone, job.id, s.now()))) return job.id;
-    if (!job.unique_key) return std::nullopt;
-    auto holder = s.run(query::job_by_key, job.what.type, bytes{*job.unique_key});
-    if (!holder.step()) return std::nullopt;
-    return holder.value<identifier>();
-}
-
-// False: it was there already.
-bool insert(session& s, const new_job& job) {
-    const job_machine::record r = job_machine::make(job, s.now(), parent_of(s, job));
-    const payload& what = job.what;
-    const bool large = what.body.size() > inline_body;
-    const std::string extra = encode(job.extra);
-    std::optional<std::int64_t> keep;
-    if (job.keep_for) keep = std::chrono::duration_cast<std::chrono::microseconds>(*job.keep_for).count();
-    std::optional<bytes> key;
-    if (job.unique_key) key = bytes{*job.unique_key};
-    const int made =
-        s.exec(query::job_insert, job.id, job.queue, job.priority, static_cast<int>(r.job.state), r.job.due_at,
-               job.max_attempts, job.max_crashes, job.may_restart, r.waits_for_parent, r.cancelled_by_parent, large,
-               keep, r.job.created, r.job.ended, key, job.parent, what.type, what.version, what.content_type,
-               bytes{extra}, bytes{large ? std::string_view() : what.body});
-    if (made == 0) return false;
-    if (large) s.exec(query::job_body_insert, bytes{what.body});
-    if (job_machine::claimable(r, s.now())) s.woken.note(job.queue);
-    return true;
-}
-
-} // namespace
-
-std::vector<enqueued> enqueue(session& s, const std::vector<new_job>& jobs) {
-    std::vector<enqueued> answers;
-    answers.reserve(jobs.size());
-    const std::string* noted = nullptr;
-    const bool graves = s.any(s.run(query::job_any_tombstone));
-    for (const new_job& job : jobs) {
-        // What the insert cannot tell: of those forgotten, and before a parent is told that it has a child.
-        if (graves || job.parent) {
-            if (const auto there = already_there(s, job)) {
-                answers.push_back({*there, false});
-                continue;
-            }
-        }
-        if (insert(s, job)) answers.push_back({job.id, true});
-        else answers.push_back({already_there(s, job).value_or(job.id), false});
-        if (!answers.back().created || (noted != nullptr && *noted == job.queue)) continue;
-        s.exec(query::queue_note, job.queue);
-        noted = &job.queue;
-    }
-    return answers;
-}
 
 namespace {
 

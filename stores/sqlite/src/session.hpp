@@ -44,7 +44,7 @@ public:
     template <class... Value>
     int exec(query q, Value&&... values) {
         run(q, std::forward<Value>(values)...).finish();
-        return sqlite3_changes(db_);
+        return changes();
     }
     bool any(use found) { return found.step(); }
 
@@ -65,6 +65,7 @@ public:
     const statements& texts() const noexcept { return texts_; }
     const options& how() const noexcept { return how_; }
     bool in_transaction() const noexcept { return sqlite3_get_autocommit(db_) == 0; }
+    int changes() const noexcept { return sqlite3_changes(db_); } // rows, by the latest statement
     std::int64_t last_row() const noexcept { return sqlite3_last_insert_rowid(db_); }
 
 private:

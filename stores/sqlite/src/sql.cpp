@@ -72,6 +72,7 @@ constexpr entry entries[] = {
      "cancelled_by_parent, large, keep, created, ended, unique_key, parent, type, version, content_type, headers, "
      "body) "
      "VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21) ON CONFLICT DO NOTHING"},
+    {query::job_number, "SELECT seq FROM {jobs} WHERE id=?1"},
     {query::job_body_insert, "INSERT INTO {job_bodies}(job, body) VALUES(last_insert_rowid(), ?1)"},
     {query::job_id_known, "SELECT 1 FROM {jobs} WHERE id=?1"},
     {query::job_any_tombstone, "SELECT 1 FROM {tombstones} LIMIT 1"},
@@ -217,6 +218,16 @@ constexpr entry entries[] = {
                          "(SELECT consumer, message FROM {inbox} WHERE expires<=?1 LIMIT ?2)"},
 };
 
+// Jobs without key and parent whose bodies are in the row.
+std::string insert_many() {
+    std::string text =
+        "INSERT INTO {jobs}(id, queue, priority, state, due, max_attempts, max_crashes, may_restart, keep, "
+        "created, type, version, content_type, headers, body, waits, cancelled_by_parent, large) VALUES";
+    for (std::size_t i = 0; i < jobs_at_once; ++i)
+        text.append(i == 0 ? "" : ",").append("(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,0,0)");
+    return text + " ON CONFLICT DO NOTHING";
+}
+
 // The rows of a state that is not final, by an index that finished jobs are not in.
 std::string_view unfinished_rows(job_state state) {
     switch (state) {
@@ -236,6 +247,7 @@ std::string_view unfinished_rows(job_state state) {
 
 statements::statements(std::string_view prefix) : prefix_(prefix) {
     for (const entry& each : entries) texts_[static_cast<std::size_t>(each.which)] = expand(prefix, each.text);
+    texts_[static_cast<std::size_t>(query::job_insert_many)] = expand(prefix, insert_many());
 }
 
 std::string statements::list_jobs(const job_filter& filter) const {

@@ -22,6 +22,8 @@ enum class query : std::size_t {
     next_token,
 
     job_insert,
+    job_insert_many,
+    job_number,
     job_body_insert,
     job_id_known,
     job_any_tombstone,
@@ -105,6 +107,8 @@ std::string quoted(std::string_view name);
 // Replaces every {name} by the quoted name of that table or index under the prefix.
 std::string expand(std::string_view prefix, std::string_view text);
 
+// Rows of job_insert_many.
+inline constexpr std::size_t jobs_at_once = 16;
 // Parameters of job_done_forget and job_done_keep: token, default keep, time, then this many ids, some perhaps twice.
 inline constexpr std::size_t ids_at_once = 32;
 
