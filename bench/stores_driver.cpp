@@ -37,7 +37,7 @@ driven_store::driven_store(const std::string& plugin, const settings& with) {
     if (!prepared) throw failed(prepared.error());
 }
 
-std::vector<new_job> driven_store::make(int count, due when, duration keep) {
+std::vector<new_job> driven_store::make(int count, due when, std::optional<duration> keep) {
     std::vector<new_job> batch(static_cast<std::size_t>(count));
     for (new_job& job : batch) {
         job.id = ids_.next();
@@ -48,7 +48,7 @@ std::vector<new_job> driven_store::make(int count, due when, duration keep) {
     return batch;
 }
 
-double driven_store::enqueue_in_bulk(int rows, int batch, due when, duration keep) {
+double driven_store::enqueue_in_bulk(int rows, int batch, due when, std::optional<duration> keep) {
     const auto start = steady_clock::now();
     for (int done = 0; done < rows; done += batch)
         await(jobs().enqueue(make(std::min(batch, rows - done), when, keep)));

@@ -39,8 +39,8 @@ public:
     // Finds the plugins beside this program. The store is prepared.
     driven_store(const std::string& plugin, const settings& with);
 
-    // Each gives a rate per second. Rows that succeed are kept for `keep`; 0 = not at all.
-    double enqueue_in_bulk(int rows, int batch, holdfast::due when, holdfast::duration keep);
+    // Each gives a rate per second. Rows that succeed are kept for `keep`; nothing = as the store does, 0 = not at all.
+    double enqueue_in_bulk(int rows, int batch, holdfast::due when, std::optional<holdfast::duration> keep);
     double enqueue_one_by_one(int clients, std::chrono::milliseconds lasting);
     // Claims and settles until there is nothing left, by several lanes at once.
     double drain(int batch, int lanes);
@@ -59,7 +59,7 @@ private:
         if (!answer) throw holdfast::failed(std::move(answer.error()));
         return std::move(*answer);
     }
-    std::vector<holdfast::new_job> make(int count, holdfast::due when, holdfast::duration keep);
+    std::vector<holdfast::new_job> make(int count, holdfast::due when, std::optional<holdfast::duration> keep);
     holdfast::task<int> settle_all(int batch, holdfast::settlement::kind how);
     holdfast::task<int> enqueue_until(std::chrono::steady_clock::time_point end);
     holdfast::job_store& jobs() { return *(*store_)->jobs(); }

@@ -158,8 +158,8 @@ std::string many_rows(int first, int rows, int state, const std::string& due) {
            "waits, "
            "cancelled_by_parent, large, created, ended, type, version, content_type, body) "
            "SELECT CAST(printf('%016d', i) AS BLOB), 'default', 0, " +
-           std::to_string(state) + ", " + due + ", 3, 3, 1, 0, 0, 0, 1, " + (state >= 4 ? "i" : "NULL") +
-           ", 'bench.job', 1, 'application/json', zeroblob(200) FROM n";
+           std::to_string(state) + ", " + due + ", 3, 3, 1, 0, 0, 0, 1, " +
+           (state >= 4 ? "4000000000000000+i" : "NULL") + ", 'bench.job', 1, 'application/json', zeroblob(200) FROM n";
 }
 
 void history(store_report& report, const store_scale& scale, driven_store& store, const std::string& file) {
@@ -192,7 +192,8 @@ void measure_sqlite(store_report& report, const store_scale& scale) {
         const auto [done, raw_done] = best_of(
             scale.rounds,
             [&] {
-                add = std::max(add, store.enqueue_in_bulk(scale.jobs, batch, due::now(), kept ? 24h : 0h));
+                const auto keep = kept ? std::nullopt : std::optional<holdfast::duration>(0s);
+                add = std::max(add, store.enqueue_in_bulk(scale.jobs, batch, due::now(), keep));
                 return store.drain(batch, 2);
             },
             [&] {

@@ -151,9 +151,10 @@ TEST_CASE("sqlite: a body of ten megabytes is kept exactly, and not rewritten wh
 }
 
 TEST_CASE("sqlite: what has expired is swept, and remembered for as long as it was said") {
-    desk at({{"keep_tombstones", "20ms"}});
+    const bool asks_for_it = GENERATE(true, false);
+    desk at({{"keep_tombstones", "20ms"}, {"keep_succeeded", asks_for_it ? "1d" : "1ms"}});
     auto j = at.job();
-    j.keep_for = 1ms;
+    if (asks_for_it) j.keep_for = 1ms;
     at.await(at.jobs().enqueue({j}));
     const auto claimed = at.claim(1);
     at.settle(claimed.at(0).lease);

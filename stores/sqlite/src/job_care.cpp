@@ -49,9 +49,14 @@ int requeue(session& s, const std::vector<identifier>& which) {
 
 int purge(session& s, job_state state, duration older_than, int limit) {
     const store_time ended_by = after(s.now(), -older_than);
-    const auto old = jobs_of(s.run(query::job_purgeable, static_cast<int>(state), ended_by, limit));
-    for (const stored_job& job : old) forget_job(s, job, true);
-    return static_cast<int>(old.size());
+    int count = 0;
+    const auto forget = [&](const std::vector<stored_job>& old) {
+        for (const stored_job& job : old) forget_job(s, job, true);
+        count += static_cast<int>(old.size());
+    };
+    forget(jobs_of(s.run(query::job_purgeable, static_cast<int>(state), ended_by, limit)));
+    if (state == job_state::succeeded) forget(jobs_of(s.run(query::job_purgeable_kept, ended_by, limit - count)));
+    return count;
 }
 
 int discard_jobs(session& s, const std::vector<identifier>& which) {

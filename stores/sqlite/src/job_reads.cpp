@@ -21,6 +21,12 @@ std::optional<store_time> first_due(session& s, const std::string& queue) {
     }
 }
 
+// The sweep has not come by yet.
+bool is_expired(const session& s, const job_view& job, std::optional<store_time> expires) {
+    if (expires) return *expires <= s.now();
+    return job.state == job_state::succeeded && job.ended && after(*job.ended, s.how().keep_succeeded) <= s.now();
+}
+
 } // namespace
 
 std::optional<duration> next_due(session& s, const std::vector<std::string>& queues) {
@@ -48,7 +54,7 @@ job_lookup find(session& s, const identifier& id) {
     std::int64_t seq = 0;
     std::optional<store_time> expires;
     job_view job = read_view_row(row, s.now(), seq, expires);
-    if (expires && *expires <= s.now()) return job_absence::expired; // the sweep has not come by yet
+    if (is_expired(s, job, expires)) return job_absence::expired;
 
     std::vector<attempt_entry> latest = std::move(job.history);
     job.history.clear();

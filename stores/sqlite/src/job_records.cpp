@@ -74,7 +74,7 @@ void store_transition(session& s, stored_job& stored, std::string_view output) {
     if (job.state == job_state::succeeded) {
         const duration keep = stored.r.keep_for.value_or(s.how().keep_succeeded);
         if (keep <= duration::zero()) return forget_job(s, stored, false);
-        stored.expires = after(s.now(), keep);
+        if (stored.r.keep_for) stored.expires = after(s.now(), keep);
     }
     append_attempt(s, stored);
     if (!output.empty()) s.exec(query::job_output_save, stored.seq, bytes{output});

@@ -1,4 +1,5 @@
 // The tables. Times are microseconds since 1970 on the store's clock, keys are BLOBs, states are the numbers of job_state.
+// A job `expires` when it says itself how long it is kept; the others go by when they ended: one index less for most.
 #include "sql.hpp"
 
 namespace holdfast::sqlite {
@@ -54,7 +55,8 @@ CREATE INDEX {jobs_leased} ON {jobs}(leased) WHERE state=2;
 CREATE UNIQUE INDEX {jobs_key} ON {jobs}(type, unique_key) WHERE unique_key IS NOT NULL AND state<4;
 CREATE INDEX {jobs_parent} ON {jobs}(parent) WHERE parent IS NOT NULL;
 CREATE INDEX {jobs_final} ON {jobs}(state, id, queue) WHERE state>=4;
-CREATE INDEX {jobs_ended} ON {jobs}(state, ended) WHERE state>=4;
+CREATE INDEX {jobs_ended} ON {jobs}(state, ended) WHERE state>=4 AND expires IS NULL;
+CREATE INDEX {jobs_kept} ON {jobs}(ended) WHERE expires IS NOT NULL;
 CREATE INDEX {jobs_expires} ON {jobs}(expires) WHERE expires IS NOT NULL;
 
 CREATE TABLE {job_bodies}(job INTEGER PRIMARY KEY, body BLOB NOT NULL);

@@ -107,9 +107,8 @@ constexpr entry entries[] = {
     {query::job_done_forget,
      "DELETE FROM {jobs} WHERE id IN (" HOLDFAST_IDS ") AND token=?1 AND state=2 AND has_children=0 "
      "AND runs=0 AND large=0 AND coalesce(keep, ?2)<=0 RETURNING id"},
-    {query::job_done_keep,
-     "UPDATE {jobs} SET state=4, ended=?3, expires=?3+coalesce(keep, ?2) WHERE id IN (" HOLDFAST_IDS
-     ") AND token=?1 AND state=2 AND has_children=0 AND coalesce(keep, ?2)>0 RETURNING id"},
+    {query::job_done_keep, "UPDATE {jobs} SET state=4, ended=?3, expires=?3+keep WHERE id IN (" HOLDFAST_IDS
+                           ") AND token=?1 AND state=2 AND has_children=0 AND coalesce(keep, ?2)>0 RETURNING id"},
     {query::job_heartbeat,
      "UPDATE {jobs} SET leased=?3 WHERE id=?1 AND token=?2 AND state=2 RETURNING cancel_requested"},
     {query::job_started, "UPDATE {jobs} SET started=1 WHERE id=?1 AND token=?2 AND state=2"},
@@ -126,8 +125,11 @@ constexpr entry entries[] = {
     {query::job_first_due, "SELECT due FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
                            " AND queue=?1 AND priority=?2 ORDER BY due LIMIT 1"},
     {query::job_purgeable,
-     "SELECT " HOLDFAST_MACHINE " FROM {jobs} INDEXED BY {jobs_ended} WHERE state=?1 AND state>=4 AND ended<=?2 "
-     "ORDER BY ended LIMIT ?3"},
+     "SELECT " HOLDFAST_MACHINE " FROM {jobs} INDEXED BY {jobs_ended} WHERE state=?1 AND state>=4 AND expires IS NULL "
+     "AND ended<=?2 ORDER BY ended LIMIT ?3"},
+    {query::job_purgeable_kept,
+     "SELECT " HOLDFAST_MACHINE " FROM {jobs} INDEXED BY {jobs_kept} WHERE expires IS NOT NULL AND ended<=?1 "
+     "ORDER BY ended LIMIT ?2"},
     {query::job_expired,
      "SELECT " HOLDFAST_MACHINE " FROM {jobs} INDEXED BY {jobs_expires} WHERE expires IS NOT NULL AND expires<=?1 "
      "ORDER BY expires LIMIT ?2"},

@@ -52,6 +52,7 @@ enum class query : std::size_t {
     job_key_taken,
     job_first_due,
     job_purgeable,
+    job_purgeable_kept,
     job_expired,
     job_bury,
     job_unbury,
