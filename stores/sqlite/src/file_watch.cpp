@@ -20,9 +20,16 @@ using namespace std::chrono_literals;
 
 constexpr duration reopen_after = 1s;
 constexpr duration first_pause = 50us;
-constexpr duration most_often = 5ms; // two looks at the file are at least this far apart
 constexpr duration longest_pause = 50ms;
 constexpr duration longest_commit = 2s; // from its last write to the log until others can see it, on a slow disk
+// Two looks at the file are so far apart: a single write is seen at once, those who keep writing less often.
+constexpr duration shortest_gap = 200us;
+constexpr duration longest_gap = 5ms;
+
+timespec to_timespec(duration d) noexcept {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
+    return {seconds.count(), (d - seconds).count()};
+}
 
 struct descriptor {
     int number;
@@ -79,8 +86,7 @@ void file_watch::run(const std::stop_token& stop) {
 }
 
 void file_watch::pause(duration d) const noexcept {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d);
-    const timespec left{seconds.count(), (d - seconds).count()};
+    const timespec left = to_timespec(d);
     pollfd end{stopped_, POLLIN, 0};
     ::ppoll(&end, 1, &left, nullptr);
 }
@@ -95,34 +101,45 @@ void file_watch::watch_file(const std::stop_token& stop) {
     const bool told = ::inotify_add_watch(changes.number, log.c_str(), IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF) >= 0;
     look(reads); // what was committed before; without inotify this is all, every reopen_after
     if (!told) return;
-    do {
-        // The log is written to before the commit can be seen, and we may have come in between.
-        duration step = first_pause;
-        for (duration waited{}; waited < longest_commit && !stop.stop_requested(); waited += step) {
-            if (version.changed()) {
-                look(reads);
-                step = most_often;
-                waited = duration::zero();
-            }
-            pause(step);
-            step = std::min(2 * step, longest_pause);
+    using clock = std::chrono::steady_clock;
+    auto looked = clock::now();
+    auto written = looked; // the latest sign of it
+    duration gap = shortest_gap;
+    while (!stop.stop_requested()) {
+        if (version.changed()) {
+            gap = clock::now() - looked < 2 * gap ? std::min(2 * gap, longest_gap) : shortest_gap;
+            look(reads);
+            looked = written = clock::now();
+            pause(gap);
+            continue;
         }
-    } while (wait_for_write(changes.number, stop));
+        // The log is written to before the commit can be seen, and we may have come in between.
+        const duration quiet = clock::now() - written;
+        const duration wait = quiet < longest_commit ? std::clamp(quiet / 4, first_pause, longest_pause) : forever;
+        const sign seen = wait_for_write(changes.number, wait);
+        if (seen == sign::gone) return;
+        if (seen == sign::none) continue;
+        written = clock::now();
+        pause(first_pause);
+    }
 }
 
-bool file_watch::wait_for_write(int changes, const std::stop_token& stop) const {
+file_watch::sign file_watch::wait_for_write(int changes, duration at_most) const {
     pollfd waiting[] = {{changes, POLLIN, 0}, {stopped_, POLLIN, 0}};
-    if (::poll(waiting, 2, -1) < 0 && errno != EINTR) return false;
+    const timespec left = to_timespec(at_most);
+    if (::ppoll(waiting, 2, at_most == forever ? nullptr : &left, nullptr) < 0 && errno != EINTR) return sign::gone;
+    sign seen = sign::none;
     alignas(inotify_event) std::array<char, 4096> buffer;
     for (ssize_t size = 0; (size = ::read(changes, buffer.data(), buffer.size())) > 0;) {
         for (ssize_t at = 0; at < size;) {
             inotify_event event;
             std::memcpy(&event, buffer.data() + at, sizeof event);
-            if ((event.mask & IN_MODIFY) == 0) return false;
+            if ((event.mask & IN_MODIFY) == 0) return sign::gone;
+            seen = sign::written;
             at += static_cast<ssize_t>(sizeof event + event.len);
         }
     }
-    return !stop.stop_requested();
+    return seen;
 }
 
 void file_watch::look(session& reads) const {

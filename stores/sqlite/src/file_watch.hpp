@@ -26,8 +26,9 @@ public:
 private:
     void run(const std::stop_token& stop);
     void watch_file(const std::stop_token& stop);
-    // False: the file has gone, or it is time to stop.
-    bool wait_for_write(int changes, const std::stop_token& stop) const;
+    enum class sign : unsigned char { none, written, gone };
+    // At most so long; shorter when it is time to stop.
+    sign wait_for_write(int changes, duration at_most) const;
     void look(session& reads) const;
     void pause(duration d) const noexcept; // shorter when it is time to stop
 
