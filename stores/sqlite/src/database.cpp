@@ -88,6 +88,8 @@ connection::connection(const options& how, access wanted)
     pragma("PRAGMA cache_size=-16384");
     pragma("PRAGMA temp_store=MEMORY");
     pragma("PRAGMA journal_size_limit=67108864");
+    pragma(
+        "PRAGMA wal_autocheckpoint=4000"); // pages: 16 MB; each checkpoint flushes the file, and a writer waits for it
     if (wanted == access::read) pragma("PRAGMA query_only=1");
 }
 
