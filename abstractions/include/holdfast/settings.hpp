@@ -2,6 +2,7 @@
 // asks for are the keys there are: the host refuses whatever else was written, by name and line.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -117,9 +118,12 @@ private:
     // It may be there, mistyped.
     [[noreturn]] void refuse_missing(std::string_view key) {
         const std::array wanted = {key};
-        for (const auto& [written, v] : values_)
-            if (const std::string meant = did_you_mean(written, wanted); !meant.empty() && !asked_.contains(written))
-                refuse(prefix(v.where) + section_ + " has no key \"" + written + "\"" + meant);
+        const auto mistyped = std::ranges::find_if(values_, [&](const auto& each) {
+            return !asked_.contains(each.first) && !did_you_mean(each.first, wanted).empty();
+        });
+        if (mistyped != values_.end())
+            refuse(prefix(mistyped->second.where) + section_ + " has no key \"" + mistyped->first + "\"" +
+                   did_you_mean(mistyped->first, wanted));
         refuse(prefix(where_) + section_ + " needs the key \"" + std::string(key) + "\"");
     }
     static std::string prefix(const std::string& where) { return where.empty() ? std::string() : where + ": "; }
