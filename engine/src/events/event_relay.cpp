@@ -10,7 +10,7 @@ namespace holdfast::detail {
 namespace {
 
 constexpr duration first_retry = std::chrono::seconds{1};
-constexpr duration longest_retry = std::chrono::minutes{5};
+constexpr duration longest_wait = std::chrono::minutes{5};
 
 std::unexpected<error> wrong(std::string what) {
     return fail(errc::invalid_argument, "relay: " + std::move(what));
@@ -157,7 +157,7 @@ void relay_state::judge(flight& batch, const leased_message& one, const error& w
         const std::lock_guard lock(mutex);
         if (!hopeless)
             made.retry_after =
-                with_jitter(backoff_delay(backoff::exponential, first_retry, longest_retry, one.attempts + 1), random);
+                with_jitter(backoff_delay(backoff::exponential, first_retry, longest_wait, one.attempts + 1), random);
     }
     if (!hopeless && !one.message.key.empty()) batch.held_up.insert(one.message.key);
     const std::string who =

@@ -34,23 +34,23 @@ event_worker_state::run event_worker_state::forget(event_run& r) {
     return gone;
 }
 
-void event_worker_state::add_ending(event_run& r, delivery_settlement how) {
+void event_worker_state::add_ending(event_run& r, delivery_settlement chosen) {
     r.unsettled = true;
-    r.ending = std::move(how);
+    r.ending = std::move(chosen);
     r.ending.held = &r.what.lease;
     if (endings.empty()) first_ending = with.on.coarse_now();
     endings.push_back(&r);
 }
 
-void event_worker_state::end(const run& r, std::optional<delivery_settlement> how) {
+void event_worker_state::end(const run& r, std::optional<delivery_settlement> chosen) {
     run gone;
     {
         const std::lock_guard lock(mutex);
-        if (!how || r->lost || closed) {
+        if (!chosen || r->lost || closed) {
             ++r->in.counts.lost;
             gone = forget(*r);
         } else {
-            add_ending(*r, std::move(*how));
+            add_ending(*r, std::move(*chosen));
         }
     }
     settler.set();
