@@ -59,7 +59,8 @@ task<typename awaited<job_function_result<Handler, Job>>::type> run_in_process(H
             shared.snooze = context.wants_snooze().value_or(duration{-1}).count(); // of the last attempt alone
         }
     } run{{shared.facts(a), a.runtime(), shared.client.log(), a.stop_token(), &shared.client}, shared, a};
-    auto running = call_anywhere<Handler, Job>(handler, std::move(job), run.context);
+    auto running = call_anywhere(
+        a.runtime(), [&]() -> decltype(auto) { return call_job_function(handler, std::move(job), run.context); });
     co_return co_await std::move(running);
 }
 
