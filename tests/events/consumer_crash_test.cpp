@@ -210,8 +210,7 @@ private:
                    consumer_options{.concurrency = 3}, false))
             .value();
         exception_policy rules;
-        rules.on<std::runtime_error>().retry(5, 100ms);
-        rules.default_().redeliver({1s, 1s, 1s, 1s, 1s, 1s});
+        rules.default_().retry(2, 100ms).then_redeliver({1s, 1s, 1s, 1s, 1s, 1s});
         to.on_error(error_scope::host, std::move(rules));
     }
 
