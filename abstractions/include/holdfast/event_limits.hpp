@@ -2,6 +2,9 @@
 // Envelopes are checked by store_limits::check_all().
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include <holdfast/event_transport.hpp>
 #include <holdfast/store_limits.hpp>
 
@@ -20,6 +23,18 @@ inline result<void> check_receive(int limit, duration lease_for) {
     if (limit < 1) return fail(errc::invalid_argument, "receiving needs a limit of 1 or more");
     if (lease_for <= duration::zero()) return fail(errc::invalid_argument, "a lease must last longer than 0");
     return {};
+}
+
+inline error no_subscription(const std::string& name) {
+    return {errc::not_found, "there is no subscription \"" + name + "\"", {}};
+}
+
+// A subscription is full.
+inline error overloaded(const std::string& name, std::uint64_t open, std::uint64_t max_backlog) {
+    return {errc::overloaded,
+            "subscription \"" + name + "\" has " + std::to_string(open) + " open messages, max_backlog allows " +
+                std::to_string(max_backlog),
+            std::chrono::milliseconds{100}};
 }
 
 } // namespace holdfast::store_limits

@@ -4,16 +4,15 @@
 #include <charconv>
 #include <set>
 
+#include <holdfast/event_limits.hpp>
 #include <holdfast/runtime_clock.hpp>
 
 namespace holdfast::events_memory {
 
 namespace {
 
-constexpr duration come_back = std::chrono::milliseconds{100}; // when a subscription is full
-
 std::unexpected<error> no_subscription(const std::string& name) {
-    return fail(errc::not_found, "there is no subscription \"" + name + "\"");
+    return std::unexpected(store_limits::no_subscription(name));
 }
 
 delivery_lease make_lease(const std::string& subscription, position at, std::uint64_t token) {
@@ -53,10 +52,7 @@ result<void> transport_rules::publish(std::vector<envelope> batch, store_time no
         if (book.open_count() < with_.max_backlog) continue;
         if (std::ranges::none_of(batch, [&](const envelope& each) { return book.topics.contains(each.topic); }))
             continue;
-        return std::unexpected(error{errc::overloaded,
-                                     "subscription \"" + name + "\" has " + std::to_string(book.open_count()) +
-                                         " open messages, max_backlog allows " + std::to_string(with_.max_backlog),
-                                     come_back});
+        return std::unexpected(store_limits::overloaded(name, book.open_count(), with_.max_backlog));
     }
     for (envelope& each : batch) {
         const position at = last_position_ + 1;
