@@ -51,24 +51,30 @@ struct store_context final : plugin_context {
     null_logger quiet;
 };
 
-inline const plugin_descriptor& descriptor_of(const std::string& plugin) {
-    const std::string file = std::string(HOLDFAST_BUILD_PLUGIN_DIR) + "/store_" + plugin + ".so";
+// Of the plugin in that file of the build, without its ending.
+inline const plugin_descriptor& descriptor_of(const std::string& name) {
+    const std::string file = std::string(HOLDFAST_BUILD_PLUGIN_DIR) + "/" + name + ".so";
     void* opened = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (opened == nullptr) throw std::runtime_error(::dlerror());
     return *static_cast<const plugin_descriptor*>(::dlsym(opened, "holdfast_plugin"));
 }
 
 // Throws what the plugin says when it refuses its settings. Any thread.
-inline std::unique_ptr<store> open_store(const std::string& plugin, runtime& on, const text_settings& with) {
+template <class Interface>
+std::unique_ptr<Interface> open_plugin(const std::string& name, runtime& on, const text_settings& with) {
     static std::mutex mutex;
     static std::vector<std::unique_ptr<store_context>> contexts; // outlive what was made with them
     auto context = std::make_unique<store_context>(on, with);
     plugin_failure why;
-    void* made = descriptor_of(plugin).create(*context, why);
+    void* made = descriptor_of(name).create(*context, why);
     if (made == nullptr) throw std::runtime_error(why.message);
     const std::lock_guard lock(mutex);
     contexts.push_back(std::move(context));
-    return std::unique_ptr<store>(static_cast<store*>(made));
+    return std::unique_ptr<Interface>(static_cast<Interface*>(made));
+}
+
+inline std::unique_ptr<store> open_store(const std::string& plugin, runtime& on, const text_settings& with) {
+    return open_plugin<store>("store_" + plugin, on, with);
 }
 
 template <class T>
