@@ -5,12 +5,16 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 namespace holdfast::test {
+
+// A queue and a kind of job of that name are there.
+inline constexpr std::string_view odd_name = "it's \"odd\" {%s}\r\n; DROP TABLE jobs -- \u00e9\U0001F600";
 
 // One line, in one write: whole or not at all.
 inline void note(const std::filesystem::path& file, const std::string& line) {

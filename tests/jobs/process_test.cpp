@@ -1,111 +1,18 @@
 // Worker processes that are killed, frozen and told to stop, on real stores.
 #include <csignal>
-#include <functional>
-#include <map>
-#include <memory>
-#include <set>
-#include <sstream>
+#include <optional>
 #include <string>
-#include <thread>
+#include <utility>
 
 #include "catch.hpp"
-#include "harness/child_process.hpp"
-#include "harness/postgres_server.hpp"
-#include "harness/redis_server.hpp"
-#include "harness/temporary_folder.hpp"
-#include "notes.hpp"
-#include "stores/support.hpp"
+#include "shop.hpp"
 
 using namespace std::chrono_literals;
 using namespace holdfast;
 
 namespace {
 
-constexpr auto lease = 1500ms;
-
-// A store, a folder for notes, and worker processes on both.
-struct shop : test::store_desk {
-    shop(std::string plugin_name, test::text_settings how) : plugin(std::move(plugin_name)) {
-        with = std::move(how);
-        if (plugin == "sqlite") with.emplace_back("file", (folder / "store.db").string());
-        else with.emplace_back("namespace", test::fresh_namespace());
-        kept = test::open_store(plugin, on, with);
-        await(kept->prepare());
-    }
-    ~shop() {
-        (void)sync_wait(on, kept->destroy());
-        kept.reset(); // before its folder goes
-    }
-
-    harness::child_process worker(int concurrency, std::chrono::milliseconds lease_for = lease) {
-        harness::command what;
-        what.arguments = {HOLDFAST_WORKER_PROGRAM, plugin, std::to_string(lease_for.count()),
-                          std::to_string(concurrency)};
-        for (const auto& [key, value] : with) what.arguments.push_back(key + "=" + value);
-        what.folder = folder.path();
-        what.output = folder / "output";
-        return harness::child_process(what);
-    }
-    identifier enqueue(const std::string& kind, int priority = 0, bool may_restart = true) {
-        new_job made = job();
-        made.what.type = kind;
-        made.priority = priority;
-        made.may_restart = may_restart;
-        const identifier id = made.id;
-        await(jobs().enqueue({std::move(made)}));
-        return id;
-    }
-    std::vector<identifier> enqueue_many(int n, const std::string& kind, int priority = 0) {
-        std::vector<new_job> batch;
-        std::vector<identifier> made;
-        for (int i = 0; i < n; ++i) {
-            batch.push_back(job());
-            batch.back().what.type = kind;
-            batch.back().priority = priority;
-            made.push_back(batch.back().id);
-        }
-        await(jobs().enqueue(std::move(batch)));
-        return made;
-    }
-    std::uint64_t count_of(job_state s) {
-        std::uint64_t total = 0;
-        for (const job_count& each : await(jobs().counts()))
-            if (each.state == s) total += each.count;
-        return total;
-    }
-    // How often each job is noted in that file.
-    std::map<std::string, int> noted(const std::string& file) const {
-        std::map<std::string, int> times;
-        for (const std::string& each : test::notes_in(folder / file)) {
-            std::istringstream in(each);
-            std::string kind;
-            std::string id;
-            in >> kind >> id;
-            ++times[id];
-        }
-        return times;
-    }
-    int noted(const std::string& file, const identifier& id) const {
-        auto all = noted(file);
-        return all[to_text(id)];
-    }
-    void let_go(const harness::child_process& which) const {
-        test::note(folder / ("go." + std::to_string(which.id())), "");
-    }
-    // Fails the test when it takes too long.
-    void until(const std::string& what, const std::function<bool()>& met) const {
-        for (const auto end = std::chrono::steady_clock::now() + 30s; !met();) {
-            if (std::chrono::steady_clock::now() > end) {
-                for (const auto& each : test::notes_in(folder / "failed")) UNSCOPED_INFO(each);
-                FAIL(plugin << ": waited in vain until " << what);
-            }
-            std::this_thread::sleep_for(5ms);
-        }
-    }
-
-    const std::string plugin;
-    harness::temporary_folder folder{"hfshop"};
-};
+using test::shop;
 
 void killed_in_the_handler_with_jobs_prefetched(shop& at) {
     at.enqueue_many(30, "quick", 10);

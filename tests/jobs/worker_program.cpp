@@ -37,6 +37,12 @@ task<result<void>> nap(job_context& c) {
     co_return result<void>{};
 }
 
+// Longer than the leases of the tests.
+task<result<void>> long_nap(job_context& c) {
+    co_await sleep_for(c.runtime(), 2s);
+    co_return result<void>{};
+}
+
 // Until the test lets this process go on; does not look at its token.
 task<result<void>> wait(job_context& c) {
     test::note("began", line(c));
@@ -71,10 +77,57 @@ task<result<void>> segfault(job_context& c) {
     co_return result<void>{};
 }
 
-void add(job_registry& to, std::string_view name, task<result<void>> (*handler)(job_context&)) {
-    test::value_of(to.add(std::make_unique<test::any_job>(job_options{.name = name},
-                                                          [handler](payload, job_context& c) { return handler(c); })));
+// More than any store keeps.
+task<result<void>> says_too_much(job_context& c) {
+    c.output(std::string((10u << 20) + 1, 'x'));
+    co_return result<void>{};
 }
+
+// Its heart beats, its token has fired, and it goes on until its runtime is gone. Another process gets it done.
+task<result<void>> stuck(job_context& c) {
+    test::note("began", line(c));
+    while (c.attempt() == 1)
+        if (co_await sleep_for(c.runtime(), 20ms) == sleep_end::stopped) co_return result<void>{};
+    test::note("done", line(c));
+    co_return result<void>{};
+}
+
+task<result<void>> throws_a_number(job_context& c) {
+    test::note("began", line(c));
+    throw 42;
+    co_return result<void>{}; // makes it a coroutine
+}
+
+// Gives back what it was given.
+task<result<void>> echo(payload what, job_context& c) {
+    c.output(std::move(what.body));
+    co_return result<void>{};
+}
+
+void add(job_registry& to, job_options how, task<result<void>> (*handler)(job_context&)) {
+    test::value_of(
+        to.add(std::make_unique<test::any_job>(how, [handler](payload, job_context& c) { return handler(c); })));
+}
+
+// A body of three letters.
+struct three {
+    static constexpr job_options options{.name = "three"};
+    std::string letters;
+};
+
+} // namespace
+
+template <>
+struct holdfast::codec<three> {
+    static constexpr std::string_view content_type = "text/plain";
+    static std::string encode(const three& of) { return of.letters; }
+    static result<three> decode(std::string_view body) {
+        if (body.size() != 3) return fail(errc::invalid_argument, "expected three letters");
+        return three{std::string(body)};
+    }
+};
+
+namespace {
 
 int serve(int count, char** arguments) {
     sigset_t signals;
@@ -88,16 +141,28 @@ int serve(int count, char** arguments) {
     test::value_of(sync_wait(on, kept->prepare()));
 
     job_registry kinds;
-    add(kinds, "quick", &quick);
-    add(kinds, "nap", &nap);
-    add(kinds, "wait", &wait);
-    add(kinds, "obedient", &obedient);
-    add(kinds, "dies_at_end", &dies_at_end);
-    add(kinds, "segfault", &segfault);
+    add(kinds, {.name = "quick"}, &quick);
+    add(kinds, {.name = "nap"}, &nap);
+    add(kinds, {.name = "long_nap"}, &long_nap);
+    add(kinds, {.name = "wait"}, &wait);
+    add(kinds, {.name = "obedient"}, &obedient);
+    add(kinds, {.name = "dies_at_end"}, &dies_at_end);
+    add(kinds, {.name = "segfault"}, &segfault);
+    add(kinds, {.name = "says_too_much"}, &says_too_much);
+    add(kinds, {.name = "stuck", .retry = {.delay = 10ms}, .timeout = 100ms, .hard_deadline = 300ms}, &stuck);
+    add(kinds, {.name = "throws_a_number", .retry = {.delay = 10ms}}, &throws_a_number);
+    add(kinds, {.name = test::odd_name}, &quick);
+    test::value_of(kinds.add(std::make_unique<test::any_job>(job_options{.name = "echo"}, &echo)));
+    test::value_of(kinds.add<three>([](three, job_context&) {}));
     test::kept_log log;
     const duration lease = std::chrono::milliseconds(std::stoi(arguments[2]));
     job_worker worker({on, *kept->jobs(), kinds, log},
-                      {.concurrency = std::stoi(arguments[3]), .lease = lease, .heartbeat = lease / 5, .sweep = 200ms});
+                      {.queues = {{.name = "default"}, {.name = std::string(test::odd_name)}},
+                       .concurrency = std::stoi(arguments[3]),
+                       .lease = lease,
+                       .heartbeat = lease / 5,
+                       .sweep = 200ms,
+                       .unknown_kind_delay = 100ms});
     test::value_of(worker.start());
 
     std::jthread stopping;
