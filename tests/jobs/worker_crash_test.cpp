@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "catch.hpp"
 #include "faulty_jobs.hpp"
@@ -16,6 +18,10 @@ using test::store_call;
 namespace {
 
 enum class fault : unsigned char { dies_before, dies_after, freezes, answer_lost, outage };
+constexpr std::string_view fault_names[] = {"dies before", "dies after", "freezes in", "loses the answer of",
+                                            "loses the store from"};
+constexpr std::string_view call_names[] = {"enqueue",  "claim",         "started",  "heartbeat", "settle",
+                                           "progress", "recover_stale", "next_due", "other"};
 
 constexpr duration lease = 10s;
 
@@ -30,15 +36,17 @@ public:
     }
 
     bool alive = true;
-    int fault_at = -1; // the number of the call
+    int fault_at = -1;             // the number of the call
+    std::optional<store_call> hit; // what that call was
     fault what = fault::dies_before;
     test::faulty_jobs faulty;
 
 private:
-    std::optional<error> before(store_call) {
+    std::optional<error> before(store_call which) {
         if (!alive) return error{errc::unavailable, "this process is dead", std::nullopt};
         const int number = ++calls_;
         if (number == fault_at) {
+            hit = which;
             if (what == fault::dies_before) return die();
             if (what == fault::freezes) frozen_ = 3 * lease;
             if (what == fault::outage) outage_until_ = number + 30;
@@ -106,10 +114,13 @@ public:
     }
 
     std::string describe() const {
-        constexpr std::string_view names[] = {"dies before", "dies after", "freezes in", "loses the answer of",
-                                              "loses the store from"};
-        return "the first worker " + std::string(names[static_cast<int>(first_.what)]) + " call " +
+        return "the first worker " + std::string(fault_names[static_cast<std::size_t>(first_.what)]) + " call " +
                std::to_string(first_.fault_at);
+    }
+    // The call that went wrong, and how; nothing when the work was done before it came to that.
+    std::optional<std::pair<store_call, fault>> injected() const {
+        if (!first_.hit) return std::nullopt;
+        return std::pair(*first_.hit, first_.what);
     }
 
 private:
@@ -256,13 +267,21 @@ void run_schedules(std::uint64_t first, std::uint64_t last) {
         first = std::strtoull(one, nullptr, 10);
         last = first;
     }
+    std::set<std::pair<store_call, fault>> seen;
     for (std::uint64_t seed = first; seed <= last; ++seed) {
         schedule each(seed);
         const std::string wrong = each.run();
-        if (wrong.empty()) continue;
-        FAIL("HOLDFAST_SEED=" << seed << ": " << each.describe() << "\n" << wrong);
+        if (!wrong.empty()) FAIL("HOLDFAST_SEED=" << seed << ": " << each.describe() << "\n" << wrong);
+        if (const auto what = each.injected()) seen.insert(*what);
     }
-    SUCCEED();
+    if (first == last) return;
+    // Every fault happened to every call that a worker makes.
+    for (const store_call call : {store_call::claim, store_call::started, store_call::heartbeat, store_call::settle,
+                                  store_call::progress, store_call::recover_stale, store_call::next_due})
+        for (std::size_t how = 0; how < std::size(fault_names); ++how) {
+            INFO("the worker " << fault_names[how] << " " << call_names[static_cast<std::size_t>(call)]);
+            CHECK(seen.contains({call, static_cast<fault>(how)}));
+        }
 }
 
 } // namespace
