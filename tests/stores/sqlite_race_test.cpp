@@ -1,0 +1,11 @@
+#include "stores/race.hpp"
+#include "stores/sqlite_support.hpp"
+
+using namespace holdfast;
+
+TEST_CASE("sqlite: of completion and recovery exactly one counts, a hundred thousand times") {
+    test::sqlite::desk d({{"keep_succeeded", "0s"}});
+    const auto other = test::sqlite::open(d.on, d.with);
+    d.await(other->prepare());
+    test::race_completion_against_recovery(d, *other);
+}
