@@ -1,10 +1,11 @@
-// holdfast_job_bench [--out FOLDER] [--quick] [--only STORE [--url URL]]: what a job costs from enqueueing to settlement,
-// through the host as an application uses it, on servers of its own with durable defaults, or on the one at URL. Prints a
-// table, writes FOLDER/jobs.json.
+// holdfast_job_bench [--out FOLDER] [--quick] [--jobs N] [--only STORE [--url URL]]: what a job costs from enqueueing to
+// settlement, through the host as an application uses it, on servers of its own with durable defaults, or on the one at
+// URL. Prints a table, writes FOLDER/jobs.json.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <holdfast/host.hpp>
 #include <holdfast/sync_wait.hpp>
@@ -71,6 +73,8 @@ struct figures {
     double latency_p50_ms = 0;   // enqueue to start, idle worker
     double latency_p99_ms = 0;
     double cpu_us_per_job = 0; // of this process, while draining
+    double memory_mb = 0;      // of this process, after a tenth of the drain
+    double growth_mb = 0;      // since then, at its end
 };
 
 double seconds_since(steady_clock::time_point start) {
@@ -84,6 +88,14 @@ double cpu_seconds() {
         return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
     };
     return of(used.ru_utime) + of(used.ru_stime);
+}
+
+double memory_mb() {
+    std::ifstream from("/proc/self/statm");
+    double pages = 0;
+    double resident = 0;
+    from >> pages >> resident;
+    return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
 template <class T>
@@ -130,18 +142,22 @@ double bulk(host& producer, const scale& how) {
 
 // Until the worker has settled them all.
 template <bool Kept>
-double drain(const std::string& store, int jobs, double& cpu) {
+double drain(const std::string& store, int jobs, figures& into) {
     auto worker = make_host(store, "concurrency = 500\nprefetch = 4000");
     worker.add<no_op<Kept>>([](no_op<Kept>) -> task<void> { co_return; });
     const double cpu_before = cpu_seconds();
     const auto start = steady_clock::now();
     worker.start();
-    while (worker.worker().succeeded < static_cast<std::uint64_t>(jobs)) {
+    double early = 0;
+    for (std::uint64_t done = 0; done < static_cast<std::uint64_t>(jobs); done = worker.worker().succeeded) {
+        if (early == 0 && done > static_cast<std::uint64_t>(jobs) / 10) early = memory_mb();
         if (seconds_since(start) > 120) throw std::runtime_error("the queue does not drain");
         std::this_thread::sleep_for(5ms);
     }
     const double took = seconds_since(start);
-    cpu = (cpu_seconds() - cpu_before) * 1e6 / jobs;
+    into.cpu_us_per_job = (cpu_seconds() - cpu_before) * 1e6 / jobs;
+    into.memory_mb = early;
+    into.growth_mb = memory_mb() - early;
     return jobs / took;
 }
 
@@ -177,9 +193,9 @@ figures measure(std::string name, const std::string& store, const scale& how) {
     std::printf("%s: enqueueing, draining, waiting\n", f.store.c_str());
     std::fflush(stdout);
     f.enqueue_bulk_per_s = bulk<false>(producer, how);
-    f.drain_per_s = drain<false>(store, how.jobs, f.cpu_us_per_job);
+    f.drain_per_s = drain<false>(store, how.jobs, f);
     bulk<true>(producer, how);
-    double ignored = 0;
+    figures ignored;
     f.drain_kept_per_s = drain<true>(store, how.jobs, ignored);
     latencies(store, producer, how.latencies, f);
     f.enqueue_single_per_s = singles(producer, 1, how.singles);
@@ -209,12 +225,13 @@ std::vector<figures> measure_all(const scale& how, std::string_view only, const 
 }
 
 void print(const std::vector<figures>& all) {
-    std::printf("\n%-10s %12s %12s %12s %12s %12s %9s %9s %9s\n", "store", "enqueue 1", "enqueue 16", "bulk", "drain",
-                "drain, kept", "p50 ms", "p99 ms", "cpu us");
+    std::printf("\n%-10s %12s %12s %12s %12s %12s %9s %9s %9s %12s\n", "store", "enqueue 1", "enqueue 16", "bulk",
+                "drain", "drain, kept", "p50 ms", "p99 ms", "cpu us", "memory MB");
     for (const figures& f : all)
-        std::printf("%-10s %10.0f/s %10.0f/s %10.0f/s %10.0f/s %10.0f/s %9.2f %9.2f %9.1f\n", f.store.c_str(),
-                    f.enqueue_single_per_s, f.enqueue_single_many_per_s, f.enqueue_bulk_per_s, f.drain_per_s,
-                    f.drain_kept_per_s, f.latency_p50_ms, f.latency_p99_ms, f.cpu_us_per_job);
+        std::printf("%-10s %10.0f/s %10.0f/s %10.0f/s %10.0f/s %10.0f/s %9.2f %9.2f %9.1f %6.1f %+5.1f\n",
+                    f.store.c_str(), f.enqueue_single_per_s, f.enqueue_single_many_per_s, f.enqueue_bulk_per_s,
+                    f.drain_per_s, f.drain_kept_per_s, f.latency_p50_ms, f.latency_p99_ms, f.cpu_us_per_job,
+                    f.memory_mb, f.growth_mb);
 }
 
 void write_json(const std::vector<figures>& all, const std::filesystem::path& file) {
@@ -226,7 +243,8 @@ void write_json(const std::vector<figures>& all, const std::filesystem::path& fi
            << ", \"enqueue_single_16_clients_per_s\": " << f.enqueue_single_many_per_s
            << ", \"enqueue_bulk_per_s\": " << f.enqueue_bulk_per_s << ", \"drain_per_s\": " << f.drain_per_s
            << ", \"drain_kept_per_s\": " << f.drain_kept_per_s << ", \"latency_ms\": {\"p50\": " << f.latency_p50_ms
-           << ", \"p99\": " << f.latency_p99_ms << "}, \"cpu_us_per_job\": " << f.cpu_us_per_job << "}";
+           << ", \"p99\": " << f.latency_p99_ms << "}, \"cpu_us_per_job\": " << f.cpu_us_per_job
+           << ", \"memory_mb\": " << f.memory_mb << ", \"memory_growth_mb\": " << f.growth_mb << "}";
     }
     to << "\n]\n";
     if (!to) throw std::runtime_error("cannot write " + file.string());
@@ -246,8 +264,10 @@ int main(int argc, char** argv) {
         else if (argument == "--only" && i + 1 < argc) only = argv[++i];
         else if (argument == "--url" && i + 1 < argc && !only.empty()) url = argv[++i];
         else if (argument == "--quick") how = scale::quick();
+        else if (argument == "--jobs" && i + 1 < argc) how.jobs = std::max(1000, std::atoi(argv[++i]));
         else {
-            std::fprintf(stderr, "error: unknown argument \"%s\"; use --out FOLDER, --quick, --only STORE, --url URL\n",
+            std::fprintf(stderr,
+                         "error: unknown argument \"%s\"; use --out FOLDER, --quick, --jobs N, --only STORE, --url URL\n",
                          argv[i]);
             return 2;
         }
