@@ -76,6 +76,7 @@ void host::impl::start() {
 
 // What can be refused without a store is, before one is touched.
 void host::impl::start_parts() {
+    prepare_isolation();
     if (runtime_ == nullptr) start_runtime();
     if (config_.application) start_application();
     start_policies();
@@ -196,6 +197,7 @@ void host::impl::stop() noexcept {
     if (phase_.exchange(phase::stopped) == phase::stopped) return;
     stop_.request_stop();
     stop_jobs();
+    zygote_.reset();
     if (running_) sync_wait(*runtime_, running_->join());
     stop_own_runtime();
     request_stop(); // a run() on another thread returns

@@ -19,6 +19,7 @@
 #include <holdfast/task_scope.hpp>
 
 #include "configuration.hpp"
+#include "isolation/helper_pool.hpp"
 #include "policy_book.hpp"
 #include "signals.hpp"
 #include "store_rack.hpp"
@@ -88,6 +89,11 @@ private:
     void start_policies();
     void start_stores();
     void start_jobs();
+    void make_client(holdfast::store& kept);
+    void prepare_isolation();
+    void make_zygote(const std::string& job);
+    void start_isolation(const holdfast::store& kept);
+    int serve_as_helper(detail::helper_side side);
     void make_scheduler(holdfast::store& kept, std::vector<worker_queue>& queues);
     void stop_jobs() noexcept;
     void stop_watching() noexcept;
@@ -111,11 +117,13 @@ private:
     detail::store_rack stores_;
     std::optional<exception_policy> rules_; // of the host's own scope
     job_registry kinds_;
-    identifier_source ids_;
+    std::optional<identifier_source> ids_{std::in_place};
     std::optional<holdfast::jobs> jobs_;
     std::vector<recurring_job> recurring_;
     system_time_zones time_zones_;
     std::optional<job_scheduler> scheduler_;
+    std::unique_ptr<detail::zygote> zygote_; // until it is known who needs it
+    std::shared_ptr<detail::helper_pool> isolation_;
     std::optional<job_worker> worker_;
     std::optional<plugin_instance<application>> application_;
 

@@ -65,13 +65,18 @@ std::string in_words(const std::vector<worker_queue>& queues) {
 
 } // namespace
 
+void host::impl::make_client(holdfast::store& kept) {
+    jobs_.emplace(*kept.jobs(), *ids_, config_.jobs.how.defaults, log_.get());
+}
+
 void host::impl::start_jobs() {
     const auto kept = stores_.of(facet::jobs);
     const bool has_work = !kinds_.empty() || !recurring_.empty();
     if (!kept && !has_work) return;
     detail::value_or_throw(kept); // kinds of jobs, and nothing to keep them in
-    jobs_.emplace(*(*kept)->jobs(), ids_, config_.jobs.how.defaults, log_.get());
+    make_client(**kept);
     if (!has_work || !config_.jobs.work) return;
+    start_isolation(**kept);
     worker_options how = config_.jobs.how;
     if (!config_.jobs.queues_given) how.queues = queues_of(kinds_);
     if (!recurring_.empty()) make_scheduler(**kept, how.queues);
@@ -81,7 +86,8 @@ void host::impl::start_jobs() {
                                  .log = *log_,
                                  .policies = policies_.get(),
                                  .client = &*jobs_,
-                                 .rules = rules_ ? &*rules_ : nullptr},
+                                 .rules = rules_ ? &*rules_ : nullptr,
+                                 .isolation = isolation_.get()},
                     how);
     detail::value_or_throw(worker_->start());
     log_->info("working on jobs from " + in_words(how.queues) + " as " + worker_->name() + ", " +
@@ -111,6 +117,7 @@ task<result<std::vector<schedule_status>>> host::impl::schedules() {
 void host::impl::stop_jobs() noexcept {
     if (!worker_) return;
     sync_wait(*runtime_, worker_->stop());
+    if (isolation_) isolation_->stop();
     if (scheduler_) sync_wait(*runtime_, scheduler_->stop());
     const worker_snapshot left = worker_->snapshot();
     if (left.running.empty()) return;

@@ -65,6 +65,33 @@ result<void> read_queues(std::vector<worker_queue>& into, const config_table& ta
     return {};
 }
 
+isolation_settings::which read_which(settings& from, const config_table& table) {
+    using enum isolation_settings::which;
+    const std::string text = from.text("jobs", "asked");
+    if (text == "asked") return asked;
+    if (text == "all") return all;
+    if (text == "none") return none;
+    const auto written = std::ranges::find(table.values, "jobs", &config_entry::key);
+    throw failed({errc::configuration,
+                  written->value.where + ": [" + table.path +
+                      "] jobs: expected \"asked\", \"all\" or \"none\", found \"" + text + "\"",
+                  std::nullopt});
+}
+
+result<void> read_isolation(job_settings& into, const config_table& table) {
+    settings values = section_of(table);
+    try {
+        into.isolation.jobs = read_which(values, table);
+        into.isolation.processes = read_int(values, "processes", into.isolation.processes, 1, 1000);
+        into.isolation.memory = static_cast<std::uint64_t>(values.integer("memory_mb", 0, 0, many)) << 20;
+        into.how.kill_after = values.time("kill_after", into.how.kill_after);
+    } catch (const failed& e) {
+        return std::unexpected(e.what_failed());
+    }
+    if (auto unknown = values.first_unknown()) return std::unexpected(std::move(*unknown));
+    return {};
+}
+
 } // namespace
 
 bool job_settings::says_the_same_as(const job_settings& other) const {
@@ -86,10 +113,12 @@ result<job_settings> read_job_settings(const config_table& table) {
     }
     if (auto unknown = values.first_unknown()) return std::unexpected(std::move(*unknown));
     for (const config_table& each : table.tables) {
-        if (each.name != "queues")
-            return fail(errc::configuration, each.where + ": there is no section [" + each.path + "]" +
-                                                 did_you_mean(each.name, std::vector<std::string>{"queues"}));
-        if (auto done = read_queues(queues, each); !done) return std::unexpected(std::move(done.error()));
+        if (each.name != "queues" && each.name != "isolation")
+            return fail(errc::configuration,
+                        each.where + ": there is no section [" + each.path + "]" +
+                            did_you_mean(each.name, std::vector<std::string>{"queues", "isolation"}));
+        auto done = each.name == "queues" ? read_queues(queues, each) : read_isolation(read, each);
+        if (!done) return std::unexpected(std::move(done.error()));
     }
     read.queues_given = !queues.empty();
     if (read.queues_given) read.how.queues = std::move(queues);

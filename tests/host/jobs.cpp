@@ -230,6 +230,34 @@ TEST_CASE("what is wrong in [jobs] is refused by name and line") {
           "desk.toml:6: [jobs.queues] has no key \"mail\"; write [jobs.queues.NAME], or queues = [\"NAME\"] in [jobs]");
 }
 
+TEST_CASE("what is wrong in [jobs.isolation] is refused by name and line") {
+    const auto refusal = [](std::string_view text) { return support::message_of([&] { desk(text); }); };
+    CHECK(refusal("[jobs.isolation]\njobs = 'some'\n") ==
+          "desk.toml:6: [jobs.isolation] jobs: expected \"asked\", \"all\" or \"none\", found \"some\"");
+    CHECK(refusal("[jobs.isolation]\nprocesses = 0\n") ==
+          "desk.toml:6: [jobs.isolation] processes: expected a whole number from 1 to 1000, found \"0\"");
+    CHECK(refusal("[jobs.isolation]\nkill = '1s'\n") ==
+          "desk.toml:6: [jobs.isolation] has no key \"kill\"; did you mean \"kill_after\"?");
+}
+
+TEST_CASE("a program with threads cannot isolate jobs, and is told what to do; unless the configuration says no") {
+    std::promise<void> over;
+    const std::jthread other([until = over.get_future()] { until.wait(); });
+    const auto start = [](std::string_view rest) {
+        auto host = desk(rest);
+        host.add<count>([](count) {});
+        host.start();
+        return std::string("started");
+    };
+    CHECK_THAT(
+        support::message_of([&] { start("[jobs.isolation]\njobs = 'all'\n"); }),
+        Catch::Matchers::StartsWith("job \"count\" is to be isolated: ") &&
+            Catch::Matchers::ContainsSubstring("and it has 2: start the host before anything that starts threads"));
+    CHECK(start("[jobs.isolation]\njobs = 'none'\n") == "started");
+    CHECK(start("") == "started");
+    over.set_value();
+}
+
 TEST_CASE("a tool that only looks runs no jobs") {
     auto host = desk();
     host.add<greet>([](greet) { FAIL("it was to be looked at"); }).without_work().start();

@@ -57,6 +57,7 @@ struct job_options {
     holdfast::restart restart = restart::unset;
     std::optional<int> max_crashes{};   // 3; restarts after a crash, then dead letter
     std::optional<duration> keep_for{}; // after it succeeded; nothing = the store's own default, 0 = not at all
+    bool isolate = false;               // a host runs the handler in a process of its own
     int version = 1;                    // of the struct, written beside its bytes
 };
 

@@ -12,6 +12,7 @@
 #include <holdfast/error.hpp>
 #include <holdfast/exception_policy.hpp>
 #include <holdfast/identifier.hpp>
+#include <holdfast/job_isolation.hpp>
 #include <holdfast/job_registry.hpp>
 #include <holdfast/job_store.hpp>
 #include <holdfast/jobs.hpp>
@@ -45,6 +46,7 @@ struct worker_options {
     duration unknown_kind_delay = std::chrono::seconds{30}; // a job of a kind that is not registered comes again
     duration shutdown_grace = std::chrono::seconds{30};     // running jobs get so long before their tokens fire
     duration last_wait = std::chrono::seconds{5};           // and so long afterwards; also to write what has ended
+    duration kill_after = std::chrono::seconds{3};          // isolated handlers get so long once their tokens fired
     std::string name{};                                     // who holds the leases; empty = host:pid:random
     job_defaults defaults{};                                // for jobs that handlers enqueue
 };
@@ -58,6 +60,7 @@ struct worker_parts {
     holdfast::policies* policies = nullptr;  // for kinds that name a policy
     holdfast::jobs* client = nullptr;        // what handlers enqueue with; null = one of the worker's own
     const exception_policy* rules = nullptr; // for kinds that have none of their own; copied at start
+    job_isolation* isolation = nullptr;      // for kinds that ask for it; null = they run in this process
 };
 
 struct running_job {
@@ -92,6 +95,7 @@ struct worker_snapshot {
     std::uint64_t lost = 0;      // the lease was gone: nothing was written
     std::uint64_t stuck = 0;     // of those above, given up at their hard deadline
     std::uint64_t discarded = 0; // of the cancelled, those dropped by a rule
+    std::uint64_t crashed = 0;   // of those above, their own process died
 
     recovery last_recovery{}; // the latest that found something
     std::optional<duration> last_recovery_ago{};

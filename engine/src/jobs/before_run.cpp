@@ -14,16 +14,25 @@ bool is_probed(const job_run& r) noexcept {
     return r.job.may_restart && r.kind->type.restart() == restart::probe;
 }
 
+bool may_be_in_doubt(const job_run& r) noexcept {
+    return r.job.crash_count > 0 || r.job.attempt > 1 || r.job.generation > 1;
+}
+
 } // namespace
 
 bool worker_state::needs_care(const job_run& r) noexcept {
-    if (r.kind == nullptr || !r.job.may_restart) return true;
-    return (r.job.crash_count > 0 || r.job.attempt > 1 || r.job.generation > 1) && is_probed(r);
+    if (r.kind == nullptr || !r.job.may_restart || r.kind->isolated) return true;
+    return may_be_in_doubt(r) && is_probed(r);
 }
 
 task<worker_state::answer> worker_state::before_run(self s, run r) {
     if (r->kind == nullptr) co_return answer{false, s->unknown_kind(*r)};
-    if (is_probed(*r)) {
+    if (r->kind->isolated) {
+        auto finding = find_process(s, r);
+        auto found = co_await std::move(finding);
+        if (!found.run) co_return found;
+    }
+    if (is_probed(*r) && may_be_in_doubt(*r)) {
         auto looking = is_in_doubt(s, r);
         if (!co_await std::move(looking)) co_return answer{};
         auto asking = ask_probe(s, r);
@@ -84,7 +93,8 @@ task<bool> worker_state::is_in_doubt(self s, run r) {
     if (view == nullptr) co_return false;
     for (const attempt_entry& each : view->history | std::views::reverse) {
         if (each.token == r->job.lease.token()) continue;
-        co_return each.outcome == "crashed" || each.error.type == "stuck"; // after "indeterminate" a person decided
+        co_return each.outcome == "crashed" || each.error.type == "stuck" ||
+            is_crash_type(each.error.type); // after "indeterminate" a person decided
     }
     co_return false;
 }

@@ -4,12 +4,16 @@
 #include <atomic>
 #include <cstddef>
 #include <list>
+#include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <holdfast/exception_decision.hpp>
 #include <holdfast/job_context.hpp>
+#include <holdfast/job_isolation.hpp>
 #include <holdfast/job_store.hpp>
 #include <holdfast/job_type.hpp>
 #include <holdfast/policies.hpp>
@@ -23,7 +27,16 @@ struct job_kind {
     exception_table rules;
     bool retries_in_run = false; // so its payload must be kept
     std::optional<bound_policy> policy{};
+    bool isolated = false; // its handlers run elsewhere
 };
+
+// What the error of an attempt is called whose own process died.
+inline std::string crash_type(std::string_view how) {
+    return "crashed: " + std::string(how);
+}
+inline bool is_crash_type(std::string_view type) noexcept {
+    return type.starts_with("crashed: ");
+}
 
 // The worker's lock guards it; `job` and `kind` do not change.
 struct job_run {
@@ -39,9 +52,10 @@ struct job_run {
     bool running = false;   // has a slot
     bool unsettled = false; // something has to be written
     bool stuck = false;
-    bool suspect = false;           // see worker_state::put_off_suspect
-    bool discarded = false;         // by a rule
-    bool asked_again = false;       // the store may have taken the settlement already
+    bool suspect = false;     // see worker_state::put_off_suspect
+    bool discarded = false;   // by a rule
+    bool asked_again = false; // the store may have taken the settlement already
+    bool past_hard_deadline = false;
     std::atomic<bool> lost = false; // somebody else has it: nothing may be written
     std::atomic<bool> cancelled = false;
     std::atomic<bool> timed_out = false;
@@ -52,7 +66,9 @@ struct job_run {
     time_point give_up_at = never;
     std::stop_source stop{std::nostopstate};
     std::optional<job_context> context;
-    std::list<job_context> more_contexts; // of further attempts within the run
+    std::list<job_context> more_contexts;      // of further attempts within the run
+    std::unique_ptr<isolated_process> process; // of an isolated one, while it runs
+    exception_history so_far{};                // of an isolated one: what its rules are to know there
     settlement ending{};
 
     std::string_view type_name() const noexcept {
@@ -62,6 +78,7 @@ struct job_run {
     job_context& latest_context() noexcept { return more_contexts.empty() ? *context : more_contexts.back(); }
     // Before its first call has failed in this run: every run is a delivery.
     exception_history history() const { return {.redeliveries = job.attempt - 1, .calls = job.attempt}; }
+    bool isolated() const noexcept { return kind != nullptr && kind->isolated; }
     bool asked_to_stop() const noexcept { return lost || cancelled || timed_out || stopping; }
 };
 

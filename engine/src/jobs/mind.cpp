@@ -58,8 +58,15 @@ time_point worker_state::watch_deadlines() {
             if (now >= r.deadline && !r.timed_out) {
                 r.timed_out = true;
                 out_of_time.push_back(r.stop);
+                if (!r.kind->options.hard_deadline) kill_soon(r, how.kill_after, in);
             }
-            if (now >= r.give_up_at) {
+            if (now >= r.give_up_at && r.process) {
+                const duration most = r.kind->options.hard_deadline.value_or(forever);
+                r.past_hard_deadline = now >= saturating_add(r.began, most);
+                if (r.past_hard_deadline) ++counts.stuck;
+                r.give_up_at = never;
+                r.process->kill(); // the end of its process ends the run
+            } else if (now >= r.give_up_at) {
                 out_of_time.push_back(r.stop);
                 give_up_stuck(r, in);
                 complaints.push_back("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) +
@@ -73,6 +80,15 @@ time_point worker_state::watch_deadlines() {
     fire(out_of_time);
     const locked in(*this);
     return next_deadline;
+}
+
+// An isolated handler that does not heed its token need not be waited for.
+void worker_state::kill_soon(job_run& r, duration grace, locked& in) {
+    if (!r.process) return;
+    r.give_up_at = std::min(r.give_up_at, saturating_add(with.on.now(), grace));
+    if (r.give_up_at >= next_deadline) return;
+    next_deadline = r.give_up_at;
+    in.minder = true;
 }
 
 // Its slot stays taken until the handler ends; the job goes on without it.
@@ -128,14 +144,19 @@ void worker_state::beaten(std::span<const run> held, std::span<const holdfast::b
                 r.lost = true;
                 if (r.running) {
                     stops.push_back(r.stop);
+                    kill_soon(r, how.kill_after, in);
                 } else if (queues.remove(r.queue, r)) {
                     ++counts.lost;
                     gone.push_back(forget(r));
                 }
             } else if (answers[i].cancel_requested && !r.cancelled) {
                 r.cancelled = true;
-                if (r.running) stops.push_back(r.stop);
-                else if (queues.remove(r.queue, r)) add_ending(r, job_verdict::make(settlement::kind::cancel), in);
+                if (r.running) {
+                    stops.push_back(r.stop);
+                    kill_soon(r, how.kill_after, in);
+                } else if (queues.remove(r.queue, r)) {
+                    add_ending(r, job_verdict::make(settlement::kind::cancel), in);
+                }
             }
         }
     }
@@ -170,11 +191,12 @@ task<void> worker_state::report_progress() {
 void worker_state::interrupt_all() {
     std::vector<std::stop_source> stops;
     {
-        const locked in(*this);
+        locked in(*this);
         for (const run& each : all) {
             if (!each->running) continue;
             each->stopping = true;
             stops.push_back(each->stop);
+            kill_soon(*each, std::min(how.kill_after, how.last_wait / 2), in);
         }
     }
     fire(stops);

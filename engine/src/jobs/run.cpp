@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include <holdfast/detail/exception_type.hpp>
+
 #include "worker_state.hpp"
 
 namespace holdfast::detail {
@@ -78,11 +80,15 @@ job_context::facts worker_state::facts_of(const job_run& r) const {
 void worker_state::begin(job_run& r, locked& in) {
     r.running = true;
     ++running;
-    const bool timed = r.kind != nullptr && (r.kind->options.timeout || r.kind->options.hard_deadline);
-    r.began = timed ? with.on.now() : with.on.coarse_now();
+    r.began = with.on.coarse_now();
     r.stop = std::stop_source();
     r.context.emplace(facts_of(r), with.on, with.log, r.stop.get_token(), with.client);
-    if (!timed) return;
+    if (!r.isolated()) set_deadlines(r, in); // an isolated one has to find a process first
+}
+
+void worker_state::set_deadlines(job_run& r, locked& in) {
+    if (r.kind == nullptr || (!r.kind->options.timeout && !r.kind->options.hard_deadline)) return;
+    r.began = with.on.now();
     r.deadline = saturating_add(r.began, r.kind->options.timeout.value_or(forever));
     r.give_up_at = saturating_add(r.began, r.kind->options.hard_deadline.value_or(forever));
     const time_point first = std::min(r.deadline, r.give_up_at);
@@ -103,13 +109,16 @@ detached worker_state::run_job(self s, run r) {
             s->finish(r, std::move(allowed.ending));
             co_return;
         }
-        auto running = r->kind->policy           ? run_under_policy(s, r)
-                       : r->kind->retries_in_run ? r->kind->type.run(r->job.what, *r->context)
-                                                 : r->kind->type.run(std::move(r->job.what), *r->context);
+        auto running = r->kind->policy ? run_under_policy(s, r) : call(s, r, *r->context, r->kind->retries_in_run);
         auto answered = co_await std::move(running);
         if (!answered) ended.returned = std::move(answered.error());
     } catch (...) {
         ended.thrown = std::current_exception();
+    }
+    if (exception_as<job_crashed>(ended.thrown) != nullptr) {
+        auto judging = judge_crash(s, r, ended.thrown);
+        s->finish(r, co_await std::move(judging));
+        co_return;
     }
     auto verdict = s->judge(*r, ended, r->history());
     if (verdict.again) {
@@ -117,6 +126,13 @@ detached worker_state::run_job(self s, run r) {
         verdict = co_await std::move(again);
     }
     s->finish(r, std::move(verdict.ending), verdict.discarded);
+}
+
+// No coroutine of its own: this is the way of all jobs.
+task<result<void>> worker_state::call(const self& s, const run& r, job_context& context, bool keep_payload) {
+    if (r->kind->isolated) return run_elsewhere(s, r, context);
+    if (keep_payload) return r->kind->type.run(r->job.what, context);
+    return r->kind->type.run(std::move(r->job.what), context);
 }
 
 // Retries within the run, which keeps its slot meanwhile.
@@ -131,14 +147,19 @@ task<job_verdict::verdict> worker_state::run_again(self s, run r, call_end ended
             break;
         }
         so_far.add(*next.again);
+        if (r->kind->isolated) r->so_far = so_far;
         ended = {};
         try {
-            auto running = r->kind->policy ? run_under_policy(s, r)
-                                           : r->kind->type.run(r->job.what, s->add_context(*r, r->stop.get_token()));
+            auto running =
+                r->kind->policy ? run_under_policy(s, r) : call(s, r, s->add_context(*r, r->stop.get_token()), true);
             auto answered = co_await std::move(running);
             if (!answered) ended.returned = std::move(answered.error());
         } catch (...) {
             ended.thrown = std::current_exception();
+        }
+        if (exception_as<job_crashed>(ended.thrown) != nullptr) {
+            auto judging = judge_crash(s, r, ended.thrown);
+            co_return job_verdict::verdict{.ending = co_await std::move(judging)};
         }
         next = s->judge(*r, ended, so_far);
     }
@@ -152,7 +173,7 @@ bool worker_state::may_go_on(const job_run& r) {
 
 // Every attempt within the run has a context of its own, for its token is its own.
 task<result<void>> worker_state::run_under_policy(self s, run r) {
-    auto once = [&](attempt& a) { return r->kind->type.run(r->job.what, s->add_context(*r, a.stop_token())); };
+    auto once = [&](attempt& a) { return call(s, r, s->add_context(*r, a.stop_token()), true); };
     auto call = r->kind->policy->execute(std::move(once), r->stop.get_token());
     co_return co_await std::move(call);
 }
@@ -179,8 +200,10 @@ job_verdict::verdict worker_state::judge(job_run& r, const call_end& ended, cons
     const auto about = circumstances_of(r, so_far);
     if (!ended.thrown && !ended.returned) return {job_verdict::after_return(about, r.latest_context().take_output())};
     auto mine = draw();
-    auto verdict = ended.thrown ? job_verdict::after_throw(about, ended.thrown, mine)
-                                : job_verdict::after_error(about, *ended.returned, mine);
+    const bool elsewhere = exception_as<isolated_failure>(ended.thrown) || exception_as<isolated_end>(ended.thrown);
+    auto verdict = elsewhere      ? judge_isolated(about, ended.thrown, mine)
+                   : ended.thrown ? job_verdict::after_throw(about, ended.thrown, mine)
+                                  : job_verdict::after_error(about, *ended.returned, mine);
     verdict.ending.output = r.latest_context().take_output();
     return verdict;
 }
@@ -188,7 +211,9 @@ job_verdict::verdict worker_state::judge(job_run& r, const call_end& ended, cons
 void worker_state::finish(const run& r, std::optional<settlement> ending, bool discarded) {
     const time_point now = with.on.coarse_now();
     run gone;
+    std::unique_ptr<isolated_process> process; // given back without the lock
     locked in(*this);
+    process = std::move(r->process);
     average_run = with_run(average_run, now - r->began);
     r->running = false;
     r->discarded = discarded;

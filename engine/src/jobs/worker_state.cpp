@@ -59,8 +59,10 @@ result<void> worker_state::check() const {
         return wrong(".heartbeat must be longer than 0 and shorter than .lease");
     if (how.poll <= zero || how.sweep <= zero || how.progress_every <= zero)
         return wrong(".poll, .sweep and .progress_every must be longer than 0");
-    if (how.settle_wait < zero || how.unknown_kind_delay < zero || how.shutdown_grace < zero || how.last_wait < zero)
-        return wrong(".settle_wait, .unknown_kind_delay, .shutdown_grace and .last_wait must not be negative");
+    if (how.settle_wait < zero || how.unknown_kind_delay < zero || how.shutdown_grace < zero || how.last_wait < zero ||
+        how.kill_after < zero)
+        return wrong(".settle_wait, .unknown_kind_delay, .shutdown_grace, .last_wait and .kill_after must not be "
+                     "negative");
     return {};
 }
 
@@ -87,6 +89,7 @@ result<void> worker_state::learn_kinds() {
             kind.policy.emplace(**bound);
         }
         for (const std::string& finding : job_rules::lint(options, kind.rules)) with.log.warning(finding);
+        kind.isolated = with.isolation != nullptr && with.isolation->takes(each);
         kinds.emplace(std::string(options.name), std::move(kind));
     });
     if (problem) return std::unexpected(std::move(*problem));

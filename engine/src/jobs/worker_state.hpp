@@ -89,7 +89,9 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     void start_some() noexcept;
     void want_starter(locked& in);
     void begin(job_run& r, locked& in);
+    void set_deadlines(job_run& r, locked& in);
     static detached run_job(self s, run r);
+    static task<result<void>> call(const self& s, const run& r, job_context& context, bool keep_payload);
     static task<result<void>> run_under_policy(self s, run r);
     job_context& add_context(job_run& r, std::stop_token stop);
     job_context::facts facts_of(const job_run& r) const;
@@ -104,6 +106,13 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     job_verdict::verdict judge(job_run& r, const call_end& ended, const exception_history& so_far);
     void finish(const run& r, std::optional<settlement> ending, bool discarded = false);
 
+    // isolated.cpp
+    static task<result<void>> run_elsewhere(self s, run r, job_context& context);
+    static job_verdict::verdict judge_isolated(const job_verdict::circumstances& about,
+                                               const std::exception_ptr& thrown, random_series& random);
+    static task<settlement> judge_crash(self s, run r, std::exception_ptr thrown);
+    static task<int> count_crashes(self s, run r);
+
     // before_run.cpp: what some jobs need before their handlers may run. Nothing = run it.
     struct answer {
         bool run = true;
@@ -114,6 +123,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     static task<answer> mark_started(self s, run r);
     static task<bool> is_in_doubt(self s, run r);
     static task<answer> ask_probe(self s, run r);
+    static task<answer> find_process(self s, run r); // isolated.cpp
     settlement unknown_kind(const job_run& r);
 
     // settle.cpp
@@ -137,6 +147,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     static task<void> mind(self s);
     time_point watch_deadlines();
     void give_up_stuck(job_run& r, locked& in);
+    void kill_soon(job_run& r, duration grace, locked& in);
     task<bool> beat();
     void beaten(std::span<const run> held, std::span<const holdfast::beat> answers);
     task<void> report_progress();
