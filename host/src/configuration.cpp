@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 8> sections = {"runtime", "store", "promises",    "jobs",
-                                                      "plugins", "log",   "application", "policies"};
+constexpr std::array<std::string_view, 9> sections = {"runtime", "store",       "promises", "jobs",     "plugins",
+                                                      "log",     "application", "policies", "schedules"};
 constexpr std::string_view default_runtime = "asio";
 
 std::unexpected<error> refuse(const std::string& where, const std::string& why) {
@@ -183,15 +183,19 @@ result<void> read_log(configuration& into, const config_table& table) {
     return {};
 }
 
-result<void> read_policies(configuration& into, const config_table& table) {
+// A section that has tables only, one for each name.
+template <class Override>
+result<void> read_named(std::vector<Override>& into, const config_table& table,
+                        result<Override> (*read_one)(const config_table&)) {
     if (!table.values.empty()) {
         const config_entry& stray = table.values.front();
-        return refuse(stray.value.where, "[policies] has no key \"" + stray.key + "\"; write it in [policies.NAME]");
+        return refuse(stray.value.where,
+                      "[" + table.name + "] has no key \"" + stray.key + "\"; write it in [" + table.name + ".NAME]");
     }
     for (const config_table& each : table.tables) {
-        auto read = read_policy_override(each);
+        auto read = read_one(each);
         if (!read) return std::unexpected(std::move(read.error()));
-        into.policies.push_back(std::move(*read));
+        into.push_back(std::move(*read));
     }
     return {};
 }
@@ -204,7 +208,8 @@ result<void> read_table(configuration& into, const config_table& table) {
     if (table.name == "plugins") return read_plugins(into, table);
     if (table.name == "log") return read_log(into, table);
     if (table.name == "application") return read_application(into, table);
-    if (table.name == "policies") return read_policies(into, table);
+    if (table.name == "policies") return read_named(into.policies, table, &read_policy_override);
+    if (table.name == "schedules") return read_named(into.schedules, table, &read_schedule_override);
     return refuse(table.where, "there is no section [" + table.name + "]" + did_you_mean(table.name, sections));
 }
 

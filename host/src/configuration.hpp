@@ -15,6 +15,7 @@
 #include <holdfast/settings.hpp>
 
 #include "job_settings.hpp"
+#include "schedule_overrides.hpp"
 #include "toml_document.hpp"
 
 namespace holdfast::detail {
@@ -67,6 +68,7 @@ struct configuration {
     std::vector<std::filesystem::path> plugin_path;
     log_level level = log_level::info;
     std::vector<policy_override> policies;
+    std::vector<schedule_override> schedules;
 };
 
 // What a configuration calls it: "power_loss".

@@ -76,6 +76,7 @@ void host::impl::start_jobs() {
     detail::value_or_throw(kept); // kinds of jobs, and nothing to keep them in
     make_client(**kept);
     if (!has_work || !config_.jobs.work) return;
+    detail::value_or_throw(detail::apply_overrides(recurring_, config_.schedules));
     start_isolation(**kept);
     worker_options how = config_.jobs.how;
     if (!config_.jobs.queues_given) how.queues = queues_of(kinds_);

@@ -12,8 +12,9 @@ void host::impl::warn_of_other_changes(const detail::configuration& read) {
     if (config_.plugin_path != read.plugin_path) warn("plugins");
     if (config_.level != read.level) warn("log");
     if (!config_.stores.says_the_same_as(read.stores)) warn("store");
-    const auto same_promises = [](const auto& a, const auto& b) { return a.says_the_same_as(b); };
-    if (!std::ranges::equal(config_.promises, read.promises, same_promises)) warn("promises");
+    const auto same = [](const auto& a, const auto& b) { return a.says_the_same_as(b); };
+    if (!std::ranges::equal(config_.promises, read.promises, same)) warn("promises");
+    if (!std::ranges::is_permutation(config_.schedules, read.schedules, same)) warn("schedules");
     if (!config_.jobs.says_the_same_as(read.jobs)) warn("jobs");
     if (!detail::same_choice(config_.application, read.application)) warn("application");
 }

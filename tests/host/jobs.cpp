@@ -202,6 +202,44 @@ TEST_CASE("a job that comes again is fired by the host, and the schedule can be 
     CHECK(known.front().next_due.has_value());
 }
 
+TEST_CASE("the configuration may say when a job comes again, or that it does not") {
+    static constexpr schedule hourly({.name = "count.hourly", .every = 1h});
+    static constexpr schedule nightly({.name = "count.nightly", .cron = "0 3 * * *", .time_zone = "+01:00"});
+    static constexpr schedule never({.name = "count.never", .every = 1h});
+    auto host = desk("[schedules.\"count.hourly\"]\ncron = '15 * * * *'\n"
+                     "[schedules.\"count.nightly\"]\ntime_zone = '+02:00'\n"
+                     "[schedules.\"count.never\"]\nenabled = false\n");
+    host.add<count>([](count) {});
+    host.add(recurring(hourly, count{"a"})).add(recurring(nightly, count{"b"})).add(recurring(never, count{"c"}));
+    host.start();
+    const auto known = get(host, host.schedules());
+    REQUIRE(known.size() == 2);
+    CHECK(known[0].when == "15 * * * *");
+    CHECK(known[1].when == "0 3 * * * +02:00");
+}
+
+TEST_CASE("what is wrong in [schedules] is refused by name and line") {
+    static constexpr schedule hourly({.name = "hourly", .every = 1h});
+    const auto refusal = [](std::string_view text) {
+        return support::message_of([&] {
+            auto host = desk(text);
+            host.add<count>([](count) {});
+            host.add(recurring(hourly, count{"a"}));
+            host.start();
+        });
+    };
+    CHECK(refusal("[schedules.hurly]\nevery = '2h'\n") ==
+          "desk.toml:5: there is no schedule \"hurly\"; did you mean \"hourly\"?");
+    CHECK(refusal("[schedules.hourly]\nevry = '2h'\n") ==
+          "desk.toml:6: [schedules.hourly] has no key \"evry\"; did you mean \"every\"?");
+    CHECK(refusal("[schedules.hourly]\nevery = '2h'\ncron = '* * * * *'\n") ==
+          "desk.toml:5: [schedules.hourly]: a schedule has one of .cron, .every and .after_each, not several");
+    CHECK_THAT(refusal("[schedules.hourly]\ncron = '99 * * * *'\n"),
+               Catch::Matchers::StartsWith("desk.toml:5: [schedules.hourly]: "));
+    CHECK(refusal("[schedules]\nevery = '2h'\n") ==
+          "desk.toml:6: [schedules] has no key \"every\"; write it in [schedules.NAME]");
+}
+
 TEST_CASE("a host with jobs and no store says which section to write") {
     auto host = host::from_text("[plugins]\npath = ['" HOLDFAST_BUILD_PLUGIN_DIR "']\n", "desk.toml");
     host.log_to(std::make_shared<null_logger>());
