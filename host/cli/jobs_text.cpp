@@ -27,9 +27,21 @@ std::string attempts(const job_view& job) {
     return std::to_string(job.attempts) + "/" + std::to_string(job.max_attempts);
 }
 
+// Without the stack, which follows in lines of its own.
 std::string why(const job_error& error) {
-    if (error.type.empty()) return error.message;
-    return error.message.empty() ? error.type : error.type + ": " + error.message;
+    const std::string message = error.message.substr(0, error.message.find('\n'));
+    if (error.type.empty()) return message;
+    return message.empty() ? error.type : error.type + ": " + message;
+}
+std::string rest_of(const job_error& error) {
+    std::string text;
+    for (auto at = error.message.find('\n'); at != error.message.npos;) {
+        const auto end = error.message.find('\n', at + 1);
+        text +=
+            "  " + one_line(error.message.substr(at + 1, end == error.message.npos ? end : end - at - 1), 300) + "\n";
+        at = end;
+    }
+    return text;
 }
 
 // The column that tells when: its heading, and what is in it.
@@ -176,6 +188,8 @@ std::string to_text(const job_view& job, store_time now) {
     if (!job.output.empty()) rows.push_back({"output", one_line(job.output, 1000)});
     rows.push_back({"payload", body_text(job.what)});
     std::string text = to_table(rows);
+    if (const std::string rest = rest_of(job.last_error); !rest.empty())
+        text += "\nthe rest of the last error:\n" + rest;
     if (!job.history.empty()) text += "\n" + history_table(job);
     return text;
 }

@@ -148,6 +148,18 @@ TEST_CASE("holdfast jobs show tells everything about a job, its generations incl
     CHECK_THAT(json, ContainsSubstring(R"("history":[{"generation":1,"attempt":1,)"));
 }
 
+TEST_CASE("holdfast jobs show prints the stack of a crash in lines of its own") {
+    job_desk desk;
+    std::string id;
+    desk.with_store([&](host& in) {
+        id = desk.enqueue(in, "invoice.send", "mail");
+        desk.end(in, kind::dead_letter, {"crashed: SIGSEGV", "crashed too often\nmain+0x12 \x1b[31m\nstart+0x1"});
+    });
+    const std::string text = squeezed(desk.out({"jobs", "show", id}));
+    CHECK_THAT(text, ContainsSubstring("\nlast error crashed: SIGSEGV: crashed too often\n"));
+    CHECK_THAT(text, ContainsSubstring("\nthe rest of the last error:\n main+0x12 [31m\n start+0x1\n"));
+}
+
 TEST_CASE("a job that is not there was never known, or has expired") {
     job_desk desk;
     const std::string unknown = to_text(desk.ids.next());
