@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "prepare_store.hpp"
+#include "prepare.hpp"
 #include "promise_check.hpp"
 
 namespace holdfast::detail {
@@ -70,7 +70,8 @@ void store_rack::share_out() {
 
 result<void> store_rack::prepare(runtime& on, logger& log, const std::function<void()>& stop_runtime) {
     for (const entry& each : entries_) {
-        const auto ready = prepare_store(*each.what, on, log, each.place() + each.title(), stop_runtime);
+        const auto ready = detail::prepare([&each] { return each.what->prepare(); }, on, log,
+                                           each.place() + each.title(), stop_runtime);
         if (!ready) return ready;
     }
     return {};

@@ -5,7 +5,7 @@
 #include <holdfast/sleep.hpp>
 #include <holdfast/sync_wait.hpp>
 
-#include "prepare_store.hpp"
+#include "prepare.hpp"
 #include "support.hpp"
 
 using namespace support;
@@ -183,7 +183,7 @@ TEST_CASE("a store that would never get ready is given up with the runtime that 
     simulated_runtime on;
     null_logger log;
     slow_store never_ready(on, duration::max());
-    const auto ready = detail::prepare_store(never_ready, on, log, "the store", [&] { on.stop(); });
+    const auto ready = detail::prepare([&] { return never_ready.prepare(); }, on, log, "the store", [&] { on.stop(); });
     REQUIRE_FALSE(ready);
     CHECK(ready.error().code == errc::timed_out);
     CHECK(ready.error().message == "the store did not get ready within 1m");

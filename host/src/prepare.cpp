@@ -1,4 +1,4 @@
-#include "prepare_store.hpp"
+#include "prepare.hpp"
 
 #include <atomic>
 #include <exception>
@@ -13,7 +13,7 @@ namespace holdfast::detail {
 namespace {
 
 struct preparation {
-    store& what;
+    const std::function<task<result<void>>()>& how;
     runtime& on;
     logger& log;
     const std::string& title;
@@ -31,7 +31,7 @@ struct preparation {
 // The plugin's code, so whatever it throws ends here.
 task<void> ask(preparation& p) {
     try {
-        task<result<void>> preparing = p.what.prepare();
+        task<result<void>> preparing = p.how();
         p.answer = co_await std::move(preparing);
     } catch (const failed& e) {
         p.answer = std::unexpected(e.what_failed());
@@ -55,9 +55,9 @@ task<void> watch(preparation& p) {
 
 } // namespace
 
-result<void> prepare_store(store& what, runtime& on, logger& log, const std::string& title,
-                           const std::function<void()>& stop_runtime) {
-    preparation p{.what = what, .on = on, .log = log, .title = title};
+result<void> prepare(const std::function<task<result<void>>()>& how, runtime& on, logger& log, const std::string& title,
+                     const std::function<void()>& stop_runtime) {
+    preparation p{.how = how, .on = on, .log = log, .title = title};
     task_scope both;
     both.spawn(ask(p));
     both.spawn(watch(p));
