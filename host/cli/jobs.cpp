@@ -16,7 +16,6 @@ namespace holdfast::cli {
 namespace {
 
 constexpr int page_size = 500;
-constexpr int default_limit = 50;
 
 // Calls use(page) for as many jobs as are asked for, newest first; 0 = all. True: there are more.
 template <class Use>
@@ -63,7 +62,7 @@ int list(const arguments& given) {
 }
 
 int show(const arguments& given) {
-    const identifier id = ids_of(given.operands()).front();
+    const identifier id = job_ids_of(given).front();
     jobs_store in(given);
     const job_lookup found = in.get(in.jobs().get(id));
     if (const auto* absent = std::get_if<job_absence>(&found)) {
@@ -132,12 +131,7 @@ std::vector<command> jobs_commands() {
         {"jobs list",
          "",
          "Lists jobs, newest first.",
-         {config_option,
-          state_option,
-          queue_option,
-          type_option,
-          {"--limit", "N", "at most so many; 50 unless given, 0 for all"},
-          json_option},
+         {config_option, state_option, queue_option, type_option, limit_option, json_option},
          &list},
         {"jobs show",
          "ID",

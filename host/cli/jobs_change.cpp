@@ -94,7 +94,7 @@ int run(const change& what, const arguments& given) {
     for (const std::string_view only_with_all : {"--state", "--queue", "--type"})
         if (given.has(only_with_all)) throw usage_error(std::string(only_with_all) + " needs --all");
     if (given.operands().empty()) throw usage_error("say which jobs: ids, or --all --state STATE");
-    const auto ids = ids_of(given.operands());
+    const auto ids = job_ids_of(given);
     jobs_store in(given);
     std::vector<answer> answers;
     for (const identifier& id : ids) answers.push_back(what.to_one(in, id));

@@ -1,9 +1,6 @@
 #include "jobs_text.hpp"
 
-#include <algorithm>
-
 #include <holdfast/duration.hpp>
-#include <holdfast/store_limits.hpp>
 #include <holdfast/timestamp.hpp>
 
 #include "json.hpp"
@@ -13,25 +10,13 @@ namespace holdfast::cli {
 
 namespace {
 
-using std::chrono::microseconds;
-
-std::string in_units(microseconds length) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(length).count();
-    if (seconds < 60) return std::to_string(seconds) + " s";
-    if (seconds < 3600) return std::to_string(seconds / 60) + " min";
-    if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
-    return std::to_string(seconds / 86400) + " d";
-}
-
 std::string attempts(const job_view& job) {
     return std::to_string(job.attempts) + "/" + std::to_string(job.max_attempts);
 }
 
 // Without the stack, which follows in lines of its own.
 std::string why(const job_error& error) {
-    const std::string message = error.message.substr(0, error.message.find('\n'));
-    if (error.type.empty()) return message;
-    return message.empty() ? error.type : error.type + ": " + message;
+    return cli::why(error.type, error.message.substr(0, error.message.find('\n')));
 }
 std::string rest_of(const job_error& error) {
     std::string text;
@@ -75,17 +60,6 @@ bool wants_remark(const job_filter& filter) {
     return filter.state != job_state::pending && filter.state != job_state::scheduled;
 }
 
-std::string absolute(store_time t, store_time now) {
-    return holdfast::to_text(t) + " (" + relative(t, now) + ")";
-}
-
-std::string body_text(const payload& what) {
-    constexpr std::size_t longest = 4096;
-    if (what.body.empty()) return "(empty)";
-    if (what.body.size() <= longest && store_limits::is_text(what.body)) return one_line(what.body, longest);
-    return "(" + std::to_string(what.body.size()) + " bytes of " + one_line(what.content_type) + ")";
-}
-
 std::string history_table(const job_view& job) {
     std::vector<row> rows = {{"GENERATION", "ATTEMPT", "STARTED", "TOOK", "OUTCOME", "WORKER", "WHY"}};
     for (const attempt_entry& each : job.history)
@@ -122,26 +96,6 @@ json_object basics(const job_view& job) {
 }
 
 } // namespace
-
-std::string relative(store_time when, store_time now) {
-    if (when > now) {
-        const auto ahead = when - now;
-        return ahead < std::chrono::seconds{1} ? "now" : "in " + in_units(ahead);
-    }
-    return now - when < std::chrono::seconds{1} ? "now" : in_units(now - when) + " ago";
-}
-
-std::string one_line(std::string_view text, std::size_t longest) {
-    std::string line;
-    std::size_t characters = 0;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        const bool begins = (byte & 0xC0) != 0x80;
-        if (begins && ++characters > longest) return line + "…";
-        line += byte < 0x20 || byte == 0x7F ? ' ' : c;
-    }
-    return line;
-}
 
 row job_heading(const job_filter& filter) {
     row cells = {"ID", "JOB"};

@@ -2,19 +2,12 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <holdfast/job_store.hpp>
 
+#include "text.hpp"
+
 namespace holdfast::cli {
-
-using row = std::vector<std::string>;
-
-// "3 min ago", "in 5 h", "now".
-std::string relative(store_time when, store_time now);
-// Without line breaks and control characters, at most `longest` characters.
-std::string one_line(std::string_view text, std::size_t longest = 100);
 
 // The columns of a list depend on the filter: what is the same in every row is left out.
 row job_heading(const job_filter& filter);
