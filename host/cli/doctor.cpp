@@ -68,20 +68,21 @@ void check_policies(report& to, host& started) {
 }
 
 // Nobody compares the two clocks; but who writes "at 9 o'clock" means the store's.
-void check_clock(report& to, runtime& on, store& of, const std::string& what) {
+template <class Plugin>
+void check_clock(report& to, runtime& on, Plugin& of, const std::string& what, const char* kind) {
     using std::chrono::system_clock;
     constexpr duration tolerated = std::chrono::seconds{1};
     const auto asked = system_clock::now();
     const auto told = sync_wait(on, of.now());
     const auto answered = system_clock::now();
-    if (!told) return to.bad("store", what + " does not tell the time: " + told.error().message);
+    if (!told) return to.bad(kind, what + " does not tell the time: " + told.error().message);
     const duration ahead = *told - answered;
     const duration behind = asked - *told;
     if (ahead <= tolerated && behind <= tolerated)
-        return to.good("store", what + " answered after " + to_short_text(answered - asked) +
-                                    ", and its clock agrees with this machine's");
-    to.note("store", what + ": its clock is " + to_short_text(std::max(ahead, behind)) +
-                         (ahead > behind ? " ahead of" : " behind") + " this machine's, and decides what is due");
+        return to.good(kind, what + " answered after " + to_short_text(answered - asked) +
+                                 ", and its clock agrees with this machine's");
+    to.note(kind, what + ": its clock is " + to_short_text(std::max(ahead, behind)) +
+                      (ahead > behind ? " ahead of" : " behind") + " this machine's, and decides what is due");
 }
 
 void check_stores(report& to, host& started) {
@@ -93,8 +94,17 @@ void check_stores(report& to, host& started) {
         for (const facet f : each.facets) keeps += (keeps.empty() ? "" : ", ") + std::string(to_text(f));
         to.good("store", what + " is ready and keeps " + (keeps.empty() ? "nothing" : keeps));
         to.note("store", what + " " + describe(each.what->capabilities()));
-        check_clock(to, started.runtime(), *each.what, what);
+        check_clock(to, started.runtime(), *each.what, what, "store");
     }
+}
+
+void check_events(report& to, host& started) {
+    if (!started.has_events()) return to.note("events", "none are configured");
+    event_transport& carrier = started.event_transport();
+    const std::string what = "[events] " + std::string(carrier.name());
+    to.good("events", what + " is ready");
+    to.note("events", what + " " + describe(carrier.capabilities()));
+    check_clock(to, started.runtime(), carrier, what, "events");
 }
 
 void check_start(report& to, host& from) {
@@ -113,6 +123,7 @@ void check_start(report& to, host& from) {
     check_round_trip(to, "a timer of 5ms", timer_round_trip(on, std::chrono::milliseconds{5}));
     check_policies(to, from);
     check_stores(to, from);
+    check_events(to, from);
     from.stop();
     to.good("runtime", "has stopped");
 }

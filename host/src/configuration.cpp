@@ -8,6 +8,7 @@
 #include <holdfast/nearest.hpp>
 
 #include "policy_overrides.hpp"
+#include "section.hpp"
 
 namespace holdfast::detail {
 
@@ -15,18 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 9> sections = {"runtime", "store",       "promises", "jobs",     "plugins",
-                                                      "log",     "application", "policies", "schedules"};
+constexpr std::array<std::string_view, 12> sections = {"runtime", "store",       "promises",  "jobs",
+                                                       "events",  "relay",       "consumers", "plugins",
+                                                       "log",     "application", "policies",  "schedules"};
 constexpr std::string_view default_runtime = "asio";
 
 std::unexpected<error> refuse(const std::string& where, const std::string& why) {
     return fail(errc::configuration, where + ": " + why);
-}
-
-settings to_settings(const config_table& table) {
-    settings values("[" + table.path + "]");
-    for (config_entry& each : flatten(table)) values.set(std::move(each.key), std::move(each.value));
-    return values;
 }
 
 std::optional<facet> facet_named(std::string_view name) {
@@ -38,19 +34,6 @@ std::unexpected<error> no_such_facet(const config_table& table) {
     std::vector<std::string_view> names;
     for (const facet each : all_facets) names.push_back(to_text(each));
     return refuse(table.where, "there is no section [" + table.path + "]" + did_you_mean(table.name, names));
-}
-
-// Runs `read` on the section's settings, then refuses what it did not ask for.
-template <class Read>
-result<void> read_section(const config_table& table, Read read) {
-    settings values = to_settings(table);
-    try {
-        read(values);
-    } catch (const failed& e) {
-        return std::unexpected(e.what_failed());
-    }
-    if (auto unknown = values.first_unknown()) return std::unexpected(std::move(*unknown));
-    return {};
 }
 
 result<plugin_choice> read_plugin_choice(const config_table& table) {
@@ -117,7 +100,7 @@ result<survives> read_survives(const config_entry& from, const std::string& sect
                                         text);
 }
 
-result<void> read_promises_of(configuration& into, const config_table& table, std::optional<facet> of) {
+result<asked_promises> read_promises_of(const config_table& table, std::optional<facet> of) {
     const std::string section = "[" + table.path + "]";
     asked_promises asked{table.where + ": " + section, {}, of};
     auto read = read_section(table, [&](settings& values) {
@@ -126,26 +109,42 @@ result<void> read_promises_of(configuration& into, const config_table& table, st
         asked.what.units_of_work = values.flag("units_of_work", false);
         asked.what.joins_transactions = values.flag("joins_transactions", false);
     });
-    if (!read) return read;
+    if (!read) return std::unexpected(std::move(read.error()));
     const auto found = std::ranges::find(table.values, "writes_survive", &config_entry::key);
     if (found != table.values.end()) {
         const auto at_least = read_survives(*found, section);
         if (!at_least) return std::unexpected(at_least.error());
         asked.what.writes_survive = *at_least;
     }
-    into.promises.push_back(std::move(asked));
+    return asked;
+}
+
+// What carries events has no units of work.
+result<void> read_promises_of_events(configuration& into, const config_table& table) {
+    auto asked = read_promises_of(table, std::nullopt);
+    if (!asked) return std::unexpected(std::move(asked.error()));
+    for (const config_entry& each : table.values)
+        if (each.key == "units_of_work" || each.key == "joins_transactions")
+            return refuse(each.value.where, "[promises.events] has no key \"" + each.key + "\"; ask it of the outbox");
+    into.event_promises = std::move(*asked);
     return {};
 }
 
 result<void> read_promises(configuration& into, const config_table& table) {
     config_table own = table;
     own.tables.clear();
+    const auto add = [&](const config_table& from, std::optional<facet> of) -> result<void> {
+        auto read = read_promises_of(from, of);
+        if (!read) return std::unexpected(std::move(read.error()));
+        into.promises.push_back(std::move(*read));
+        return {};
+    };
     if (!own.values.empty())
-        if (auto read = read_promises_of(into, own, std::nullopt); !read) return read;
+        if (auto read = add(own, std::nullopt); !read) return read;
     for (const config_table& each : table.tables) {
         const auto of = facet_named(each.name);
-        if (!of) return no_such_facet(each);
-        if (auto read = read_promises_of(into, each, of); !read) return read;
+        if (!of && each.name != "events") return no_such_facet(each);
+        if (auto read = of ? add(each, of) : read_promises_of_events(into, each); !read) return read;
     }
     return {};
 }
@@ -154,6 +153,27 @@ result<void> read_jobs(configuration& into, const config_table& table) {
     auto read = read_job_settings(table);
     if (!read) return std::unexpected(std::move(read.error()));
     into.jobs = std::move(*read);
+    return {};
+}
+
+result<void> read_events(configuration& into, const config_table& table) {
+    auto choice = read_required_choice(table);
+    if (!choice) return std::unexpected(std::move(choice.error()));
+    into.events = std::move(*choice);
+    return {};
+}
+
+result<void> read_relay(configuration& into, const config_table& table) {
+    auto read = read_relay_settings(table);
+    if (!read) return std::unexpected(std::move(read.error()));
+    into.relay = std::move(*read);
+    return {};
+}
+
+result<void> read_consumers(configuration& into, const config_table& table) {
+    auto read = read_consumer_settings(table);
+    if (!read) return std::unexpected(std::move(read.error()));
+    into.consumers = std::move(*read);
     return {};
 }
 
@@ -205,6 +225,9 @@ result<void> read_table(configuration& into, const config_table& table) {
     if (table.name == "store") return read_store(into, table);
     if (table.name == "promises") return read_promises(into, table);
     if (table.name == "jobs") return read_jobs(into, table);
+    if (table.name == "events") return read_events(into, table);
+    if (table.name == "relay") return read_relay(into, table);
+    if (table.name == "consumers") return read_consumers(into, table);
     if (table.name == "plugins") return read_plugins(into, table);
     if (table.name == "log") return read_log(into, table);
     if (table.name == "application") return read_application(into, table);

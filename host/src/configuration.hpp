@@ -14,13 +14,14 @@
 #include <holdfast/promises.hpp>
 #include <holdfast/settings.hpp>
 
+#include "event_settings.hpp"
 #include "job_settings.hpp"
 #include "schedule_overrides.hpp"
 #include "toml_document.hpp"
 
 namespace holdfast::detail {
 
-// [runtime], [store], [application]: which plugin, and the keys that are the plugin's own.
+// [runtime], [store], [events], [application]: which plugin, and the keys that are the plugin's own.
 struct plugin_choice {
     std::string section; // "[runtime]"
     std::string plugin;  // a name, or a file when it has a '/'
@@ -64,6 +65,10 @@ struct configuration {
     store_choices stores;
     std::vector<asked_promises> promises;
     job_settings jobs;
+    std::optional<plugin_choice> events;
+    std::optional<asked_promises> event_promises; // [promises.events]
+    relay_settings relay;
+    consumer_settings consumers;
     std::optional<plugin_choice> application;
     std::vector<std::filesystem::path> plugin_path;
     log_level level = log_level::info;

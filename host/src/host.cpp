@@ -29,6 +29,18 @@ void host::add_kind(std::unique_ptr<job_type> kind) {
     impl_->add(std::move(kind));
 }
 
+void host::add_one(std::unique_ptr<event_consumer> one) {
+    impl_->add(std::move(one));
+}
+
+void host::add_rules(std::string consumer, exception_policy rules) {
+    impl_->use(std::move(consumer), std::move(rules));
+}
+
+void host::add_one(std::unique_ptr<domain_consumer> one) {
+    impl_->add(std::move(one));
+}
+
 host& host::use(holdfast::runtime& mine) {
     impl_->use(mine);
     return *this;
@@ -41,6 +53,16 @@ host& host::use(holdfast::store& mine) {
 
 host& host::use(exception_policy rules) {
     impl_->use(std::move(rules));
+    return *this;
+}
+
+host& host::use(error_scope of, exception_policy rules) {
+    impl_->use(of, std::move(rules));
+    return *this;
+}
+
+host& host::use(holdfast::event_transport& mine) {
+    impl_->use(mine);
     return *this;
 }
 
@@ -142,6 +164,26 @@ worker_snapshot host::worker() const {
     return impl_->worker();
 }
 
+holdfast::events& host::events() {
+    impl_->must_be_started("events");
+    return impl_->events();
+}
+
+holdfast::event_transport& host::event_transport() {
+    impl_->must_be_started("event_transport");
+    return impl_->event_transport();
+}
+
+relay_snapshot host::relay() const {
+    impl_->must_be_started("relay");
+    return impl_->relay();
+}
+
+event_worker_snapshot host::consumers() const {
+    impl_->must_be_started("consumers");
+    return impl_->consumers();
+}
+
 int host::run() {
     return impl_->run();
 }
@@ -163,6 +205,11 @@ std::vector<policy_in_force> host::policies_in_force() const {
     return impl_->policies_in_force();
 }
 
+std::vector<consumer_rules> host::rules_in_force() const {
+    impl_->must_be_started("rules_in_force");
+    return impl_->rules_in_force();
+}
+
 std::vector<store_in_use> host::stores_in_use() const {
     impl_->must_be_started("stores_in_use");
     return impl_->stores_in_use();
@@ -174,6 +221,10 @@ std::vector<std::filesystem::path> host::plugin_folders() const {
 
 bool host::has_application() const noexcept {
     return impl_->has_application();
+}
+
+bool host::has_events() const noexcept {
+    return impl_->has_events();
 }
 
 } // namespace holdfast

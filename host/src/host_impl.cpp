@@ -80,9 +80,13 @@ void host::impl::start_parts() {
     if (runtime_ == nullptr) start_runtime();
     if (config_.application) start_application();
     start_policies();
+    register_consumers();
+    register_rules();
     if (without_stores_) return;
     start_stores();
+    start_events();
     start_jobs();
+    start_consumers();
 }
 
 void host::impl::start_policies() {
@@ -168,7 +172,7 @@ int host::impl::run() {
     try {
         const detail::signal_watch signals(wake_);
         if (phase_ == phase::setting_up) start();
-        if (worker_) signals.be_patient();
+        if (worker_ || consuming_) signals.be_patient();
         must_be_started("run");
         log_->info("running on " + std::string(runtime_->name()) + " with " + std::to_string(book_.size()) +
                    (book_.size() == 1 ? " policy" : " policies"));
@@ -196,9 +200,10 @@ void host::impl::stop() noexcept {
     const std::lock_guard lock(stop_mutex_);
     if (phase_.exchange(phase::stopped) == phase::stopped) return;
     stop_.request_stop();
-    stop_jobs();
+    stop_work();
     zygote_.reset();
     if (running_) sync_wait(*runtime_, running_->join());
+    stop_relay(); // last: it still brings what the others have published
     stop_own_runtime();
     request_stop(); // a run() on another thread returns
 }

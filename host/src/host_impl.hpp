@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,6 +10,10 @@
 #include <vector>
 
 #include <holdfast/application.hpp>
+#include <holdfast/consumer_registry.hpp>
+#include <holdfast/event_relay.hpp>
+#include <holdfast/event_worker.hpp>
+#include <holdfast/events.hpp>
 #include <holdfast/host.hpp>
 #include <holdfast/job_registry.hpp>
 #include <holdfast/job_scheduler.hpp>
@@ -48,17 +53,23 @@ public:
     holdfast::store& store() override;
     holdfast::store& store_of(facet f) override;
     holdfast::jobs& jobs() override;
+    holdfast::events& events() override;
     // declarations
     using declarations::add;
     void add(const policy& p) override;
     void add(std::unique_ptr<job_type> kind) override;
     void add(recurring_job which) override;
     void use(exception_policy rules) override;
+    void add(std::unique_ptr<event_consumer> one) override;
+    void add(std::unique_ptr<domain_consumer> one) override;
+    void use(error_scope of, exception_policy rules) override;
+    void use(std::string consumer, exception_policy rules) override;
     void require(const promises& asked) override { require(asked, std::nullopt); }
     void require(facet of, const promises& asked) override { require(asked, of); }
 
     void use(holdfast::runtime& mine);
     void use(holdfast::store& mine);
+    void use(holdfast::event_transport& mine);
     void log_to(std::shared_ptr<logger> sink);
     void allow_unknown_policies();
     void without_stores();
@@ -72,10 +83,15 @@ public:
     void must_be_started(std::string_view member) const;
     std::vector<policy_in_force> policies_in_force() const { return book_.in_force(); }
     worker_snapshot worker() const;
+    holdfast::event_transport& event_transport();
+    relay_snapshot relay() const;
+    event_worker_snapshot consumers() const;
     task<result<std::vector<schedule_status>>> schedules();
+    std::vector<consumer_rules> rules_in_force() const;
     std::vector<store_in_use> stores_in_use() const { return stores_.in_use(); }
     std::vector<std::filesystem::path> plugin_folders() const { return plugin_search_path(config_.plugin_path); }
     bool has_application() const noexcept { return config_.application.has_value(); }
+    bool has_events() const noexcept { return config_.events.has_value() || transport_ != nullptr; }
 
 private:
     enum class phase { setting_up, starting, started, stopped };
@@ -95,7 +111,19 @@ private:
     void start_isolation(const holdfast::store& kept);
     int serve_as_helper(detail::helper_side side);
     void make_scheduler(holdfast::store& kept, std::vector<worker_queue>& queues);
-    void stop_jobs() noexcept;
+    void start_events();
+    void register_consumers();
+    void register_rules();
+    void open_transport();
+    void subscribe_consumers();
+    std::string transport_title() const;
+    void warn_of_weaker_transport(const store_capabilities& outbox);
+    void check_event_promises() const;
+    void start_consumers();
+    void stop_work() noexcept;
+    void tell_of_running_jobs() noexcept;
+    void tell_of_running_consumers() noexcept;
+    void stop_relay() noexcept;
     void stop_watching() noexcept;
     void open_store(const detail::plugin_choice& choice, std::optional<facet> only);
     void stop_own_runtime() noexcept;
@@ -125,6 +153,16 @@ private:
     std::unique_ptr<detail::zygote> zygote_; // until it is known who needs it
     std::shared_ptr<detail::helper_pool> isolation_;
     std::optional<job_worker> worker_;
+    std::optional<plugin_instance<holdfast::event_transport>> own_transport_;
+    holdfast::event_transport* transport_ = nullptr;
+    std::vector<std::unique_ptr<event_consumer>> declared_consumers_; // until start() knows [consumers.NAME]
+    consumer_registry consumers_;
+    std::map<error_scope, exception_policy> event_rules_; // until start()
+    std::map<std::string, exception_policy> consumer_rules_;
+    std::optional<inline_dispatcher> domain_;
+    std::optional<holdfast::events> events_;
+    std::optional<event_relay> relay_;
+    std::optional<event_worker> consuming_;
     std::optional<plugin_instance<application>> application_;
 
     std::stop_source stop_;

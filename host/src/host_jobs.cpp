@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <holdfast/sync_wait.hpp>
+#include <holdfast/when_all.hpp>
 
 namespace holdfast {
 
@@ -27,7 +28,7 @@ void host::impl::use(exception_policy rules) {
 
 void host::impl::without_work() {
     must_be_setting_up("without_work");
-    config_.jobs.work = false;
+    config_.jobs.work = config_.relay.work = config_.consumers.work = false;
 }
 
 holdfast::jobs& host::impl::jobs() {
@@ -114,12 +115,7 @@ task<result<std::vector<schedule_status>>> host::impl::schedules() {
     return []() -> task<result<std::vector<schedule_status>>> { co_return std::vector<schedule_status>{}; }();
 }
 
-// After this nothing of the worker's runs, but handlers that ignored their tokens.
-void host::impl::stop_jobs() noexcept {
-    if (!worker_) return;
-    sync_wait(*runtime_, worker_->stop());
-    if (isolation_) isolation_->stop();
-    if (scheduler_) sync_wait(*runtime_, scheduler_->stop());
+void host::impl::tell_of_running_jobs() noexcept {
     const worker_snapshot left = worker_->snapshot();
     if (left.running.empty()) return;
     exit_code_ = exit_code_ == 0 ? 1 : exit_code_;
@@ -128,12 +124,37 @@ void host::impl::stop_jobs() noexcept {
                 left.running.front().type + "\"; another worker takes over when its lease has run out");
 }
 
-// While the host stops, a second signal cuts the grace of running jobs short.
+namespace {
+
+// Both at once: each has a grace of its own.
+task<void> stop_both(job_worker* jobs, event_worker* consumers) {
+    std::vector<task<void>> stopping;
+    if (jobs != nullptr) stopping.push_back(jobs->stop());
+    if (consumers != nullptr) stopping.push_back(consumers->stop());
+    co_await when_all(std::move(stopping));
+}
+
+} // namespace
+
+// After this no handler runs, but those that ignored their tokens.
+void host::impl::stop_work() noexcept {
+    if (!worker_ && !consuming_) return;
+    sync_wait(*runtime_, stop_both(worker_ ? &*worker_ : nullptr, consuming_ ? &*consuming_ : nullptr));
+    if (isolation_) isolation_->stop();
+    if (worker_ && scheduler_) sync_wait(*runtime_, scheduler_->stop());
+    if (worker_) tell_of_running_jobs();
+    if (consuming_) tell_of_running_consumers();
+}
+
+// While the host stops, a second signal cuts the grace of running handlers short.
 void host::impl::stop_watching() noexcept {
-    if (!worker_) return stop();
+    if (!worker_ && !consuming_) return stop();
     const std::jthread impatience([this] {
-        for (auto why = wake_.wait(); why != detail::wake_up::done; why = wake_.wait())
-            if (why == detail::wake_up::hurry) worker_->stop_now();
+        for (auto why = wake_.wait(); why != detail::wake_up::done; why = wake_.wait()) {
+            if (why != detail::wake_up::hurry) continue;
+            if (worker_) worker_->stop_now();
+            if (consuming_) consuming_->stop_now();
+        }
     });
     stop();
     wake_.wake(detail::wake_up::done);

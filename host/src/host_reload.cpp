@@ -16,6 +16,9 @@ void host::impl::warn_of_other_changes(const detail::configuration& read) {
     if (!std::ranges::equal(config_.promises, read.promises, same)) warn("promises");
     if (!std::ranges::is_permutation(config_.schedules, read.schedules, same)) warn("schedules");
     if (!config_.jobs.says_the_same_as(read.jobs)) warn("jobs");
+    if (!detail::same_choice(config_.events, read.events)) warn("events");
+    if (!config_.relay.says_the_same_as(read.relay)) warn("relay");
+    if (!config_.consumers.says_the_same_as(read.consumers)) warn("consumers");
     if (!detail::same_choice(config_.application, read.application)) warn("application");
 }
 

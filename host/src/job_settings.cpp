@@ -4,15 +4,13 @@
 
 #include <holdfast/nearest.hpp>
 
+#include "section.hpp"
+
 namespace holdfast::detail {
 
 namespace {
 
 constexpr std::int64_t many = 1'000'000;
-
-int read_int(settings& from, std::string_view key, int otherwise, int least, std::int64_t most) {
-    return static_cast<int>(from.integer(key, otherwise, least, most));
-}
 
 settings section_of(const config_table& table) {
     settings values("[" + table.path + "]");

@@ -142,6 +142,11 @@ result<plugin_instance<store>> create_store(const loaded_plugin& from, settings 
     return create<store>(from, plugin_kind::store, std::move(with), log, &on);
 }
 
+result<plugin_instance<event_transport>> create_events(const loaded_plugin& from, settings with, logger& log,
+                                                       runtime& on) {
+    return create<event_transport>(from, plugin_kind::events, std::move(with), log, &on);
+}
+
 result<plugin_instance<application>> create_application(const loaded_plugin& from, settings with, logger& log,
                                                         runtime& on) {
     return create<application>(from, plugin_kind::application, std::move(with), log, &on);

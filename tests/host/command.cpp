@@ -159,6 +159,20 @@ TEST_CASE("holdfast doctor works on the defaults, and on the configuration of a 
     CHECK_THAT(done.out, ContainsSubstring("declared by the program, so their names were not checked"));
 }
 
+TEST_CASE("holdfast doctor tries what carries events") {
+    temporary_folder folder;
+    const std::string config =
+        folder.write("desk.toml", "[plugins]\npath = ['" HOLDFAST_BUILD_PLUGIN_DIR "']\n[events]\nplugin = 'memory'\n")
+            .string();
+    const auto done = run_holdfast({"doctor", "--config", config});
+    CHECK(done.code == 0);
+    CHECK_THAT(done.out, ContainsSubstring("ok       events    [events] memory is ready\n"));
+    CHECK_THAT(done.out,
+               ContainsSubstring("-        events    [events] memory survives nothing, for one process; loses "));
+    CHECK_THAT(done.out, ContainsSubstring("and its clock agrees with this machine's\n"));
+    CHECK_THAT(run_holdfast({"doctor"}).out, ContainsSubstring("-        events    none are configured\n"));
+}
+
 TEST_CASE("holdfast doctor tries the stores, and tells what each keeps and promises") {
     const temporary_folder folder;
     folder.plugin("locks_only");

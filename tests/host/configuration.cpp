@@ -40,6 +40,25 @@ plugin = "redis"
 writes_survive = "power_loss"
 [promises.locks]
 shared = true
+[promises.events]
+shared = true
+[events]
+plugin = "redis"
+[relay]
+work = true
+batch = 100
+poll = "10ms"
+lease = "5s"
+in_flight = 4
+max_failures = 3
+[consumers]
+work = true
+lease = "10s"
+shutdown_grace = "1m"
+[consumers.billing]
+concurrency = 4
+timeout = "30s"
+inbox = false
 [policies.invoice-email]
 max_attempts = 6
 delay = "10s"
@@ -53,6 +72,20 @@ per = "1m"
 [policies."dotted.name"]
 intervals = ["1s", "5s"]
 )") == "nothing was thrown");
+}
+
+TEST_CASE("[events], [relay] and [consumers] are checked like the others") {
+    CHECK(refusal_of("[events]\nkeep = '1d'\n") == "desk.toml:1: [events] needs the key \"plugin\"");
+    CHECK(refusal_of("[relay]\nbtach = 5\n") == "desk.toml:2: [relay] has no key \"btach\"; did you mean \"batch\"?");
+    CHECK(refusal_of("[relay]\nin_flight = 0\n") ==
+          "desk.toml:2: [relay] in_flight: expected a whole number from 1 to 64, found \"0\"");
+    CHECK_THAT(refusal_of("[consumers]\nlease = 'soon'\n"),
+               Catch::Matchers::StartsWith("desk.toml:2: [consumers] lease: expected a duration"));
+    CHECK(refusal_of("[consumers.billing]\nconcurency = 1\n") ==
+          "desk.toml:2: [consumers.billing] has no key \"concurency\"; did you mean \"concurrency\"?");
+    CHECK(refusal_of("[consumer]\n") == "desk.toml:1: there is no section [consumer]; did you mean \"consumers\"?");
+    CHECK(refusal_of("[promises.events]\nunits_of_work = true\n") ==
+          "desk.toml:2: [promises.events] has no key \"units_of_work\"; ask it of the outbox");
 }
 
 TEST_CASE("text that is not TOML is refused with its line") {

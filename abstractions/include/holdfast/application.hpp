@@ -2,8 +2,15 @@
 // main() of their own use holdfast::host instead and need none of this.
 #pragma once
 
+#include <memory>
 #include <stop_token>
+#include <string>
+#include <utility>
 
+#include <holdfast/error_scope.hpp>
+#include <holdfast/event_consumer.hpp>
+#include <holdfast/events.hpp>
+#include <holdfast/exception_policy.hpp>
 #include <holdfast/facet.hpp>
 #include <holdfast/job_type.hpp>
 #include <holdfast/jobs.hpp>
@@ -42,8 +49,32 @@ public:
     // A job that comes again; see host::add.
     virtual void add(recurring_job which) = 0;
 
+    // Consumers of events; see host::add_consumer and host::add_domain_consumer.
+    virtual void add(std::unique_ptr<event_consumer> one) = 0;
+    virtual void add(std::unique_ptr<domain_consumer> one) = 0;
+    template <has_event_options Event, class Handler>
+    void add_consumer(std::string name, Handler handler, consumer_options options = {}) {
+        add(event_consumer_of<Event>(std::move(name), std::move(handler), std::move(options)));
+    }
+    template <has_event_options Event, class Handler>
+    void add_consumer(std::string name, Handler handler, consumer_options options, exception_policy rules) {
+        add_consumer<Event>(name, std::move(handler), std::move(options));
+        use(std::move(name), std::move(rules));
+    }
+    template <has_event_options Event, class Handler>
+    void add_consumer(std::string name, Handler handler, exception_policy rules) {
+        add_consumer<Event>(std::move(name), std::move(handler), consumer_options{}, std::move(rules));
+    }
+    template <has_event_options Event, class Handler>
+    void add_domain_consumer(std::string name, Handler handler) {
+        add(domain_consumer_of<Event>(std::move(name), std::move(handler)));
+    }
+
     // What becomes of errors that nobody else has rules for; see host::use. errc::duplicate when the program said so.
     virtual void use(exception_policy rules) = 0;
+    // The same for all events, or those that come through [events]; for the consumers of one name.
+    virtual void use(error_scope of, exception_policy rules) = 0;
+    virtual void use(std::string consumer, exception_policy rules) = 0;
 
     // The host does not start on stores that cannot keep this: all of them, or the one of a facet, which must be there.
     virtual void require(const promises& asked) = 0;
@@ -69,6 +100,8 @@ public:
     outbox_store& outbox() { return *store_of(facet::outbox).outbox(); }
     // To enqueue jobs with.
     virtual holdfast::jobs& jobs() = 0;
+    // To raise and publish events with.
+    virtual holdfast::events& events() = 0;
     holdfast::job_store& job_store() { return *store_of(facet::jobs).jobs(); }
 
 protected:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <holdfast/error.hpp>
+#include <holdfast/error_scope.hpp>
 #include <holdfast/event_consumer.hpp>
 #include <holdfast/events.hpp>
 #include <holdfast/exception_policy.hpp>
@@ -18,9 +19,6 @@
 #include <holdfast/task.hpp>
 
 namespace holdfast {
-
-// Whom an exception policy is for, beside a consumer of its own.
-enum class error_scope : unsigned char { transport, bus, host };
 
 class consumer_registry {
 public:

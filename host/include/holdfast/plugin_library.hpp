@@ -12,6 +12,7 @@
 
 #include <holdfast/application.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/event_transport.hpp>
 #include <holdfast/logger.hpp>
 #include <holdfast/plugin.hpp>
 #include <holdfast/runtime.hpp>
@@ -89,6 +90,8 @@ private:
 // wrong or unknown to the plugin. The logger, and the runtime, must outlive what was created.
 result<plugin_instance<runtime>> create_runtime(const loaded_plugin& from, settings with, logger& log);
 result<plugin_instance<store>> create_store(const loaded_plugin& from, settings with, logger& log, runtime& on);
+result<plugin_instance<event_transport>> create_events(const loaded_plugin& from, settings with, logger& log,
+                                                       runtime& on);
 result<plugin_instance<application>> create_application(const loaded_plugin& from, settings with, logger& log,
                                                         runtime& on);
 
