@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <holdfast/conformance.hpp>
+#include <holdfast/event_conformance.hpp>
 #include <holdfast/plugin_library.hpp>
 #include <holdfast/store_conformance.hpp>
 #include <holdfast/sync_wait.hpp>
@@ -12,17 +13,12 @@
 #include "commands.hpp"
 #include "held_runtime.hpp"
 #include "held_store.hpp"
-#include "json.hpp"
+#include "held_transport.hpp"
+#include "verify_report.hpp"
 
 namespace holdfast::cli {
 
 namespace {
-
-using conformance::case_result;
-
-std::string_view to_text(case_result::kind state) {
-    return state == case_result::passed ? "passed" : state == case_result::failed ? "failed" : "skipped";
-}
 
 settings read_options(const arguments& given) {
     settings values("the plugin");
@@ -43,86 +39,6 @@ std::uint64_t read_seed(const arguments& given) {
     return seed;
 }
 
-// One line per group, and one per case that did not pass.
-class text_report {
-public:
-    void add(const case_result& r) {
-        if (r.group != group_) end_group();
-        group_ = r.group;
-        if (r.message == conformance::not_offered) return; // one line for all of them
-        (r.state == case_result::passed ? passed_ : r.state == case_result::failed ? failed_ : skipped_)++;
-        if (r.state != case_result::passed)
-            std::cout << to_text(r.state) << "  " << r.title() << ": " << r.message << std::endl;
-    }
-    // `closing` follows "NAME VERSION conforms: "; empty for the numbers.
-    void end(const loaded_plugin& plugin, const conformance::summary& total, const std::string& closing) {
-        end_group();
-        std::cout << plugin.name() << " " << plugin.version();
-        if (total.failed > 0) std::cout << " does not conform: " << total.failed << " failed, ";
-        else std::cout << " conforms: ";
-        if (total.failed == 0 && !closing.empty()) std::cout << closing << "\n";
-        else std::cout << total.passed << " passed, " << total.skipped << " skipped\n";
-    }
-
-private:
-    void end_group() {
-        if (group_.empty()) return;
-        std::string name = group_;
-        name.resize(std::max<std::size_t>(name.size(), 14), ' ');
-        if (passed_ + failed_ + skipped_ == 0) {
-            std::cout << name << " " << conformance::not_offered << std::endl;
-            return;
-        }
-        std::cout << name << " " << passed_ << " passed";
-        if (failed_ > 0) std::cout << ", " << failed_ << " failed";
-        if (skipped_ > 0) std::cout << ", " << skipped_ << " skipped";
-        std::cout << std::endl;
-        passed_ = failed_ = skipped_ = 0;
-    }
-
-    std::string group_;
-    int passed_ = 0;
-    int failed_ = 0;
-    int skipped_ = 0;
-};
-
-class json_report {
-public:
-    void add(const case_result& r) {
-        json_object object;
-        object.add_text("group", r.group).add("number", std::to_string(r.number)).add_text("name", r.name);
-        object.add_text("state", to_text(r.state));
-        if (!r.message.empty()) object.add_text("message", r.message);
-        cases_.add(object.add("took_ns", std::to_string(r.took.count())).text());
-    }
-    void end(const loaded_plugin& plugin, const conformance::summary& total, const std::string&) {
-        std::cout << json_object()
-                         .add_text("file", plugin.file().string())
-                         .add_text("name", plugin.name())
-                         .add_text("version", plugin.version())
-                         .add("conforms", total.failed == 0 ? "true" : "false")
-                         .add("passed", std::to_string(total.passed))
-                         .add("failed", std::to_string(total.failed))
-                         .add("skipped", std::to_string(total.skipped))
-                         .add("cases", cases_.text())
-                         .text()
-                  << "\n";
-    }
-
-private:
-    json_array cases_;
-};
-
-template <class Report>
-int end(Report& to, const loaded_plugin& plugin, const arguments& given, const conformance::summary& total,
-        const std::string& closing = {}) {
-    if (total.passed + total.failed + total.skipped == 0)
-        throw failed(
-            {errc::not_found, "no case matches --filter " + given.value("--filter").value_or(""), std::nullopt});
-    to.end(plugin, total, closing);
-    return total.failed == 0 ? 0 : 1;
-}
-
 template <class Report>
 int run_runtime_suite(const loaded_plugin& plugin, const arguments& given, Report to) {
     null_logger log;
@@ -139,6 +55,14 @@ int run_runtime_suite(const loaded_plugin& plugin, const arguments& given, Repor
     return end(to, plugin, given, total);
 }
 
+// "Survives: power loss. Loses: nothing acknowledged."
+template <class Capabilities>
+std::string durability_of(const Capabilities& can) {
+    std::string loses = can.loses;
+    if (loses.ends_with('.')) loses.pop_back();
+    return "Survives: " + std::string(holdfast::to_text(can.writes_survive)) + ". Loses: " + loses + ".";
+}
+
 // What a store that conforms has shown: "locks, jobs. Survives: power loss. Loses: nothing acknowledged."
 std::string closing_of(store& shown) {
     std::string offered;
@@ -149,28 +73,28 @@ std::string closing_of(store& shown) {
     add(shown.idempotency() != nullptr, "idempotency");
     add(shown.locks() != nullptr, "locks");
     add(shown.outbox() != nullptr, "outbox");
-    const store_capabilities can = shown.capabilities();
-    std::string loses = can.loses;
-    if (loses.ends_with('.')) loses.pop_back();
-    return offered + ". Survives: " + std::string(holdfast::to_text(can.writes_survive)) + ". Loses: " + loses + ".";
+    return offered + ". " + durability_of(shown.capabilities());
 }
 
-// Makes stores of one plugin, each fresh one in a namespace of its own.
-class store_maker {
+// Makes instances of one plugin, each fresh one in a namespace of its own.
+template <class Interface, class Held, auto Create>
+class maker {
 public:
-    store_maker(const loaded_plugin& plugin, settings with, runtime& on)
-        : plugin_(plugin), with_(std::move(with)), on_(on) {}
+    maker(const loaded_plugin& plugin, settings with, runtime& on) : plugin_(plugin), with_(std::move(with)), on_(on) {}
 
-    std::unique_ptr<store> fresh() {
+    // `more` settings go before those of the command line.
+    std::unique_ptr<Interface> fresh(const conformance::transport_settings& more = {}) {
         ++number_;
+        more_ = more;
         return again();
     }
-    std::unique_ptr<store> again() {
+    std::unique_ptr<Interface> again() {
         settings with = with_;
+        for (const auto& [key, value] : more_) with.set(key, value);
         with.set("namespace", "hf_verify_" + std::to_string(::getpid()) + "_" + std::to_string(number_));
-        auto made = create_store(plugin_, std::move(with), log_, on_);
+        auto made = Create(plugin_, std::move(with), log_, on_);
         if (!made) throw failed(std::move(made.error()));
-        return std::make_unique<held_store>(std::move(*made));
+        return std::make_unique<Held>(std::move(*made));
     }
 
 private:
@@ -178,10 +102,11 @@ private:
     settings with_;
     runtime& on_;
     null_logger log_;
+    conformance::transport_settings more_;
     int number_ = 0;
 };
 
-std::unique_ptr<runtime> make_runtime_for_stores(const arguments& given, logger& log) {
+std::unique_ptr<runtime> make_runtime(const arguments& given, logger& log) {
     const std::string name = given.value("--runtime").value_or("asio");
     auto plugin = name.find('/') != name.npos
                       ? load_plugin(name)
@@ -195,8 +120,8 @@ std::unique_ptr<runtime> make_runtime_for_stores(const arguments& given, logger&
 template <class Report>
 int run_store_suite(const loaded_plugin& plugin, const arguments& given, Report to) {
     null_logger log;
-    const auto on = make_runtime_for_stores(given, log);
-    store_maker stores(plugin, read_options(given), *on);
+    const auto on = make_runtime(given, log);
+    maker<store, held_store, &create_store> stores(plugin, read_options(given), *on);
     // One that cannot start, or reach its server, says so once.
     auto shown = stores.fresh();
     if (auto ready = sync_wait(*on, shown->prepare()); !ready) throw failed(std::move(ready.error()));
@@ -209,6 +134,27 @@ int run_store_suite(const loaded_plugin& plugin, const arguments& given, Report 
     const conformance::store_options how{.filter = given.value("--filter").value_or("")};
     const auto total = conformance::run_store_suite(bed, how, [&](const case_result& r) { to.add(r); });
     const int code = end(to, plugin, given, total, closing);
+    on->stop();
+    return code;
+}
+
+template <class Report>
+int run_transport_suite(const loaded_plugin& plugin, const arguments& given, Report to) {
+    null_logger log;
+    const auto on = make_runtime(given, log);
+    maker<event_transport, held_transport, &create_events> transports(plugin, read_options(given), *on);
+    // One that cannot start, or reach its server, says so once.
+    auto shown = transports.fresh();
+    if (auto ready = sync_wait(*on, shown->prepare()); !ready) throw failed(std::move(ready.error()));
+    const transport_capabilities can = shown->capabilities();
+    if (auto gone = sync_wait(*on, shown->destroy()); !gone) throw failed(std::move(gone.error()));
+    shown.reset();
+    conformance::transport_bed bed{
+        [&](const conformance::transport_settings& more) { return transports.fresh(more); }, {}, on.get()};
+    if (can.shared || can.writes_survive != survives::nothing) bed.again = [&] { return transports.again(); };
+    const conformance::transport_options how{.filter = given.value("--filter").value_or("")};
+    const auto total = conformance::run_transport_suite(bed, how, [&](const case_result& r) { to.add(r); });
+    const int code = end(to, plugin, given, total, "events. " + durability_of(can));
     on->stop();
     return code;
 }
@@ -233,9 +179,15 @@ int verify(const arguments& given) {
         if (given.has("--list")) return list_cases(conformance::store_cases(), given);
         return json ? run_store_suite(*plugin, given, json_report()) : run_store_suite(*plugin, given, text_report());
     }
+    if (plugin->kind() == plugin_kind::events) {
+        if (given.has("--list")) return list_cases(conformance::transport_cases(), given);
+        return json ? run_transport_suite(*plugin, given, json_report())
+                    : run_transport_suite(*plugin, given, text_report());
+    }
     throw failed({errc::unsupported,
                   plugin->file().string() + ": found the " + std::string(holdfast::to_text(plugin->kind())) +
-                      " plugin \"" + std::string(plugin->name()) + "\"; only runtime and store plugins can be verified",
+                      " plugin \"" + std::string(plugin->name()) +
+                      "\"; only runtime, store and events plugins can be verified",
                   std::nullopt});
 }
 
@@ -244,10 +196,10 @@ int verify(const arguments& given) {
 command verify_command() {
     return {"verify",
             "PLUGIN.so",
-            "Proves that a runtime or store plugin keeps its contract.",
+            "Proves that a runtime, store or events plugin keeps its contract.",
             {{"--option", "KEY=VALUE", "a setting for the plugin; may be given several times"},
              {"--filter", "TEXT", "only the cases that have TEXT in their title"},
-             {"--runtime", "NAME", "what a store runs on, a name or a file; asio unless given"},
+             {"--runtime", "NAME", "what a store or events plugin runs on, a name or a file; asio unless given"},
              {"--seed", "NUMBER", "fixes every random draw; 1 unless given"},
              {"--list", "", "lists the cases and runs none"},
              {"--json", "", "for programs"}},
