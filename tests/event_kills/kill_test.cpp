@@ -1,0 +1,216 @@
+// A rollback never delivers; a commit always does: publisher, relay and consumers are killed again and again, on real
+// stores and transports, and the books agree at the end. HOLDFAST_EVENT_KILLS says how often per combination.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <holdfast/host.hpp>
+#include <holdfast/sync_wait.hpp>
+
+#include "catch.hpp"
+#include "harness/child_process.hpp"
+#include "harness/postgres_server.hpp"
+#include "harness/redis_server.hpp"
+#include "harness/temporary_folder.hpp"
+#include "jobs/notes.hpp"
+#include "orders.hpp"
+
+using namespace std::chrono_literals;
+using namespace holdfast;
+
+namespace {
+
+int kills() {
+    const char* asked = std::getenv("HOLDFAST_EVENT_KILLS");
+    return asked == nullptr ? 100 : std::atoi(asked);
+}
+
+// A folder with the configurations of all roles, and the processes.
+class desk {
+public:
+    desk(const std::string& store, const std::string& events) {
+        const std::string common =
+            "[plugins]\npath = ['" HOLDFAST_BUILD_PLUGIN_DIR "']\n[log]\nlevel = 'error'\n[store]\n" + store + "\n";
+        const std::string carried = "[events]\n" + events + "\n";
+        write("books.toml", common + carried + "[relay]\nwork = false\n");
+        write("publisher.toml", common);
+        write("relay.toml", common + carried + "[relay]\nlease = '500ms'\npoll = '10ms'\nbatch = 50\n");
+        write("consumer.toml", common + carried +
+                                   "[relay]\nwork = false\n[consumers]\nlease = '500ms'\npoll = '20ms'\n"
+                                   "shutdown_grace = '5s'\n");
+        books_.emplace(host::from_file(folder_ / "books.toml"));
+        books_->start();
+        members_.push_back({"publisher"});
+        members_.push_back({"relay"});
+        members_.push_back({"consumer"});
+        members_.push_back({"consumer"});
+    }
+
+    host& books() { return *books_; }
+    void start_all() {
+        for (member& each : members_) start(each);
+    }
+    void kill_one(std::mt19937& random) {
+        member& who = members_[random() % members_.size()];
+        who.process->signal(SIGKILL);
+        who.process.reset();
+        start(who);
+    }
+    void stop_publishing() {
+        test::note(folder_ / "enough", "");
+        CHECK(members_.front().process->wait(20s) == 0);
+    }
+    // The others, in good order.
+    void stop_all() {
+        for (member& each : members_)
+            if (each.role != "publisher") each.process->signal(SIGTERM);
+        for (member& each : members_)
+            if (each.role != "publisher") CHECK(each.process->wait(20s) == 0);
+    }
+    template <class T>
+    T get(task<result<T>> what) {
+        auto answer = sync_wait(books_->runtime(), std::move(what));
+        if (!answer) throw failed(std::move(answer.error()));
+        return std::move(*answer);
+    }
+    std::uint64_t count(const std::string& queue) {
+        std::uint64_t found = 0;
+        for (const job_count& each : get(books_->job_store().counts()))
+            if (each.queue == queue) found += each.count;
+        return found;
+    }
+    // What was written into one of the books, sorted.
+    std::vector<test::order> read(const std::string& queue) {
+        std::vector<test::order> all;
+        std::string cursor;
+        do {
+            auto page = get(books_->job_store().list({.queue = queue}, 500, std::move(cursor)));
+            for (const job_view& each : page.jobs) all.push_back(test::parse_order(each.what.body));
+            cursor = std::move(page.next);
+        } while (!cursor.empty());
+        std::ranges::sort(all);
+        return all;
+    }
+    // What the consumer without a unit has seen, in that order.
+    std::vector<test::order> audited() const {
+        std::vector<test::order> all;
+        for (const std::string& each : test::notes_in(folder_ / "audit")) all.push_back(test::parse_order(each));
+        return all;
+    }
+    // Fails the test when it takes too long.
+    void until(const std::string& what, const std::function<bool()>& met) {
+        for (const auto end = std::chrono::steady_clock::now() + 60s; !met();) {
+            if (std::chrono::steady_clock::now() > end) {
+                for (const auto& each : test::notes_in(folder_ / "failed")) UNSCOPED_INFO(each);
+                for (const auto& each : test::notes_in(folder_ / "output")) UNSCOPED_INFO(each);
+                FAIL("waited in vain until " << what << ": placed " << count("placed") << ", billed "
+                                             << count("billed"));
+            }
+            std::this_thread::sleep_for(20ms);
+        }
+    }
+
+private:
+    struct member {
+        std::string role;
+        std::optional<harness::child_process> process{};
+    };
+    void write(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+    void start(member& who) {
+        harness::command what;
+        what.arguments = {HOLDFAST_EVENT_PROGRAM, who.role, (folder_ / (who.role + ".toml")).string()};
+        what.folder = folder_.path();
+        what.output = folder_ / "output";
+        who.process.emplace(what);
+    }
+
+    harness::temporary_folder folder_{"hfkills"};
+    std::optional<host> books_;
+    std::vector<member> members_;
+};
+
+std::vector<test::order> without_duplicates(std::vector<test::order> all) {
+    std::ranges::sort(all);
+    const auto rest = std::ranges::unique(all);
+    all.erase(rest.begin(), rest.end());
+    return all;
+}
+
+// Whether each customer's orders were first seen in the order of their numbers.
+bool in_order(const std::vector<test::order>& seen) {
+    std::map<std::string, std::set<int>> known;
+    return std::ranges::all_of(seen, [&](const test::order& each) {
+        std::set<int>& numbers = known[each.customer];
+        const bool late = !numbers.empty() && each.number < *numbers.rbegin();
+        return !numbers.insert(each.number).second || !late;
+    });
+}
+
+void agrees_after_kills(const std::string& store, const std::string& events) {
+    desk at(store, events);
+    at.start_all();
+    at.until("it has begun", [&] { return at.count("billed") > 0; });
+    const unsigned seed = std::random_device{}();
+    INFO("seed " << seed);
+    std::mt19937 random(seed);
+    for (int i = 0; i < kills(); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10 + random() % 120));
+        at.kill_one(random);
+    }
+    at.stop_publishing();
+    const auto placed = at.read("placed");
+    at.until("every order is billed", [&] { return at.count("billed") >= placed.size(); });
+    at.until("every order was seen", [&] { return without_duplicates(at.audited()).size() >= placed.size(); });
+    at.stop_all();
+
+    CHECK(placed.size() > 100);
+    CHECK(std::ranges::none_of(placed, [](const auto& each) { return each.number < 0; }));
+    CHECK(at.read("billed") == placed); // all of them, once, and none that was rolled back
+    const auto audited = at.audited();
+    CHECK(without_duplicates(audited) == placed);
+    CHECK(in_order(audited));
+    CHECK(at.get(at.books().outbox().unsent()) == 0);
+    CHECK(at.get(at.books().outbox().set_aside(10, 0)).empty());
+    CHECK(at.get(at.books().event_transport().dead_messages({}, 10)).messages.empty());
+}
+
+const std::string sqlite_store = "plugin = 'sqlite'\nfile = 'books.db'";
+
+std::string postgres_at(const harness::postgres_server& server) {
+    return "plugin = 'postgres'\nurl = '" + server.url() + "'";
+}
+
+} // namespace
+
+TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: through PostgreSQL") {
+    if (!harness::postgres_binaries()) SKIP("PostgreSQL is not installed (no initdb and postgres found)");
+    harness::postgres_server server({.fsync = false, .max_connections = 200});
+    SECTION("from SQLite") {
+        agrees_after_kills(sqlite_store, postgres_at(server));
+    }
+    SECTION("from PostgreSQL") {
+        agrees_after_kills(postgres_at(server), postgres_at(server));
+    }
+}
+
+TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: through Redis") {
+    if (!harness::redis_binary()) SKIP("Redis is not installed (no redis-server found)");
+    harness::redis_server carrier;
+    const std::string redis = "plugin = 'redis'\nurl = '" + carrier.url() + "'";
+    SECTION("from SQLite") {
+        agrees_after_kills(sqlite_store, redis);
+    }
+    SECTION("from PostgreSQL") {
+        if (!harness::postgres_binaries()) SKIP("PostgreSQL is not installed (no initdb and postgres found)");
+        harness::postgres_server server({.fsync = false, .max_connections = 200});
+        agrees_after_kills(postgres_at(server), redis);
+    }
+}
