@@ -6,7 +6,7 @@ SANITIZERS ?= $(if $(CI),1,0)
 JOBS ?= $(shell nproc)
 
 RELEASE := build/release
-BENCHES := holdfast_bench holdfast_runtime_bench holdfast_store_bench holdfast_job_bench
+BENCHES := holdfast_bench holdfast_runtime_bench holdfast_store_bench holdfast_job_bench holdfast_event_bench
 
 .PHONY: help deps build demo test asan tsan bench format lint install clean
 
@@ -14,7 +14,7 @@ help:
 	@echo "make demo       an invoice desk: durable mails, a flaky server, a worker that gets killed"
 	@echo "make test       all tests (SANITIZERS=1, or CI set: then again under ASan+UBSan and TSan)"
 	@echo "make asan       all tests under ASan+UBSan;  make tsan: under TSan"
-	@echo "make bench      benchmarks: tables, and pipeline.json, runtimes.json, stores.json, jobs.json in build/bench"
+	@echo "make bench      benchmarks: tables, and pipeline.json, runtimes.json, stores.json, jobs.json, events.json in build/bench"
 	@echo "make build      everything, for development, in build/dev (PRESET=release: another preset)"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make lint       clang-tidy and the format of the code;  make format: put it right"
