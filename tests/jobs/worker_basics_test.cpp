@@ -97,7 +97,12 @@ TEST_CASE("ten thousand short jobs drain in batches, and nothing is left behind"
 }
 
 TEST_CASE("two claims are under way at once while there is room for both") {
-    for (const auto& [batch, expected] : {std::pair(10, 2), std::pair(100, 1)}) {
+    struct given {
+        int batch;
+        int limit; // of the queue
+        int expected;
+    };
+    for (const auto [batch, limit, expected] : {given{10, 0, 2}, given{100, 0, 1}, given{10, 50, 1}}) {
         worker_lab lab;
         test::faulty_jobs slow(*lab.held->jobs());
         slow.on = &lab.on;
@@ -119,7 +124,8 @@ TEST_CASE("two claims are under way at once while there is room for both") {
             return test::ended_well();
         });
         lab.enqueue_many(500);
-        lab.start({.concurrency = 100, .prefetch = 0, .batch = batch});
+        lab.start(
+            {.queues = {{.name = "default", .concurrency = limit}}, .concurrency = 100, .prefetch = 0, .batch = batch});
         lab.on.advance(5s);
         CHECK(ran == 500);
         CHECK(most == expected);

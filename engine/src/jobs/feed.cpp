@@ -54,7 +54,8 @@ worker_state::next_claims worker_state::plan_claims() {
         const int ahead = prefetch_now();
         const int room = how.concurrency + ahead - running - queues.ready();
         if (auto plans = queues.plan(room, ahead, how.batch); !plans.empty()) {
-            const bool twice = plans.size() == 1 && plans.front().limit == how.batch && room >= 2 * how.batch;
+            const bool unlimited = plans.size() == 1 && queues[plans.front().from.front()].how.concurrency == 0;
+            const bool twice = unlimited && plans.front().limit == how.batch && room >= 2 * how.batch;
             return {.plans = std::move(plans), .twice = twice};
         }
     }
@@ -82,7 +83,7 @@ task<bool> worker_state::claim_all(next_claims next) {
     if (next.twice) {
         auto both = when_all(claim(next.plans.front()), claim(next.plans.front()));
         const auto [first, second] = co_await std::move(both);
-        co_return first&& second;
+        co_return (first && second);
     }
     for (auto& plan : next.plans) {
         auto claiming = claim(std::move(plan));
