@@ -25,21 +25,31 @@ struct identifier {
 
 namespace detail {
 inline constexpr std::string_view identifier_digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-}
+// By character: the value of a digit, or -1.
+inline constexpr std::array<signed char, 256> identifier_values = [] {
+    std::array<signed char, 256> values{};
+    values.fill(-1);
+    for (std::size_t i = 0; i < identifier_digits.size(); ++i) {
+        const char digit = identifier_digits[i];
+        values[static_cast<unsigned char>(digit)] = static_cast<signed char>(i);
+        if (digit >= 'A') values[static_cast<unsigned char>(digit - 'A' + 'a')] = static_cast<signed char>(i);
+    }
+    return values;
+}();
+} // namespace detail
 
 inline std::string to_text(const identifier& id) {
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+        high = high << 8 | id.bytes[i];
+        low = low << 8 | id.bytes[8 + i];
+    }
     std::string text(26, '0');
-    // 128 bits in groups of five, the first group with two bits only.
-    for (std::size_t i = 0; i < 26; ++i) {
-        unsigned value = 0;
-        for (std::size_t bit = 0; bit < 5; ++bit) {
-            const auto position = static_cast<int>(i * 5 + bit) - 2;
-            value <<= 1;
-            if (position < 0) continue;
-            const auto at = static_cast<std::size_t>(position);
-            value |= (id.bytes[at / 8] >> (7 - at % 8)) & 1u;
-        }
-        text[i] = detail::identifier_digits[value];
+    for (std::size_t i = text.size(); i-- > 0;) { // five bits each; two are left for the first
+        text[i] = detail::identifier_digits[low & 31];
+        low = low >> 5 | high << 59;
+        high >>= 5;
     }
     return text;
 }
@@ -47,17 +57,18 @@ inline std::string to_text(const identifier& id) {
 // Nothing for a text that to_text would not have written. Small letters are taken too.
 constexpr std::optional<identifier> parse_identifier(std::string_view text) {
     if (text.size() != 26) return std::nullopt;
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+    for (const char c : text) {
+        const signed char value = detail::identifier_values[static_cast<unsigned char>(c)];
+        if (value < 0 || high >> 59 != 0) return std::nullopt; // no digit, or more than 128 bits
+        high = high << 5 | low >> 59;
+        low = low << 5 | static_cast<std::uint64_t>(value);
+    }
     identifier id;
-    for (std::size_t i = 0; i < 26; ++i) {
-        const char c = text[i] >= 'a' && text[i] <= 'z' ? static_cast<char>(text[i] - 'a' + 'A') : text[i];
-        const auto value = detail::identifier_digits.find(c);
-        if (value == std::string_view::npos || (i == 0 && value > 7)) return std::nullopt;
-        for (std::size_t bit = 0; bit < 5; ++bit) {
-            const auto position = static_cast<int>(i * 5 + bit) - 2;
-            if (position < 0 || ((value >> (4 - bit)) & 1) == 0) continue;
-            const auto at = static_cast<std::size_t>(position);
-            id.bytes[at / 8] = static_cast<std::uint8_t>(id.bytes[at / 8] | (0x80 >> (at % 8)));
-        }
+    for (std::size_t i = 0; i < 8; ++i) {
+        id.bytes[i] = static_cast<std::uint8_t>(high >> (56 - 8 * i));
+        id.bytes[8 + i] = static_cast<std::uint8_t>(low >> (56 - 8 * i));
     }
     return id;
 }
