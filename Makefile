@@ -13,7 +13,7 @@ BENCHES := holdfast_bench holdfast_runtime_bench holdfast_store_bench holdfast_j
 help:
 	@echo "make demo       an invoice desk: durable mails, a flaky server, a worker that gets killed"
 	@echo "make test       all tests (SANITIZERS=1, or CI set: then again under ASan+UBSan and TSan)"
-	@echo "make asan       all tests under ASan+UBSan;  make tsan: under TSan"
+	@echo "make asan       all tests under ASan+UBSan;  make tsan: under TSan (STORES=all: with PostgreSQL and Redis)"
 	@echo "make bench      benchmarks: tables, and pipeline.json, runtimes.json, stores.json, jobs.json, events.json in build/bench"
 	@echo "make build      everything, for development, in build/dev (PRESET=release: another preset)"
 	@echo "make install    into PREFIX=$(PREFIX)"
@@ -47,7 +47,7 @@ endif
 
 asan tsan:
 	@scripts/deps build servers sanitizers
-	@JOBS=$(JOBS) scripts/test $@
+	@JOBS=$(JOBS) STORES=$(STORES) scripts/test $@
 
 bench:
 	@scripts/deps build bench servers
