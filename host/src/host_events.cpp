@@ -80,7 +80,7 @@ void host::impl::start_events() {
     const auto kept = stores_.of(facet::outbox);
     outbox_store* outbox = kept ? (*kept)->outbox() : nullptr;
     domain_.emplace(consumers_, *runtime_);
-    events_.emplace(outbox, ids_, &*domain_);
+    events_.emplace(outbox, *ids_, &*domain_);
     open_transport();
     if (config_.consumers.work) subscribe_consumers();
     if (transport_ == nullptr || outbox == nullptr || !config_.relay.work) return;
