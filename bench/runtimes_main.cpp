@@ -1,6 +1,7 @@
 // holdfast_runtime_bench [--out FOLDER] [--quick] [Google Benchmark's own options]: measures the runtimes side by side,
 // prints a table, writes FOLDER/runtimes.json, and fails when a promise about speed is not kept. Without folly the half
 // that needs it is left out.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -35,9 +36,16 @@ std::optional<double> ratio_of(const bench::best_of& results) {
     return ours->ns / theirs->ns;
 }
 
+// They are measured in random order.
+std::vector<bench::figure> by_name(const bench::best_of& results) {
+    auto figures = results.figures();
+    std::ranges::sort(figures, {}, &bench::figure::name);
+    return figures;
+}
+
 void print(const bench::best_of& results, const sleeper_lines& asleep, std::optional<double> ratio) {
     std::printf("%-44s %9s %8s\n", "", "ns/op", "allocs");
-    for (const auto& f : results.figures()) std::printf("%-44s %9.1f %8.2f\n", f.name.c_str(), f.ns, f.allocations);
+    for (const auto& f : by_name(results)) std::printf("%-44s %9.1f %8.2f\n", f.name.c_str(), f.ns, f.allocations);
     for (const auto& [name, s] : asleep)
         std::printf("%s: %d sleeping retries, %.0f bytes each, all cancelled in %.1f ms\n", name.c_str(), s.sleepers,
                     s.bytes_per_sleeper, s.cancel_all_ms);
@@ -52,7 +60,7 @@ bool write_json(const std::filesystem::path& file, const bench::best_of& results
     std::ofstream out(file);
     out << "{\n  \"benchmarks\": [";
     const char* separator = "\n";
-    for (const auto& f : results.figures()) {
+    for (const auto& f : by_name(results)) {
         out << separator << "    {\"name\": \"" << f.name << "\", \"ns_per_op\": " << f.ns
             << ", \"allocs_per_op\": " << f.allocations << "}";
         separator = ",\n";
