@@ -76,6 +76,10 @@ class Holdfast(ConanFile):
     def _stores(self):
         return ["memory"] + [s for s in ("sqlite", "postgres", "redis") if self.options.get_safe(f"with_{s}")]
 
+    @property
+    def _events(self):
+        return [s for s in self._stores if s != "sqlite"]
+
     def set_version(self):
         text = load(self, os.path.join(self.recipe_folder, "abstractions/include/holdfast/version.hpp"))
         self.version = ".".join(re.findall(r"#define HOLDFAST_VERSION_\w+ (\d+)", text))
@@ -116,6 +120,7 @@ class Holdfast(ConanFile):
             toolchain.cache_variables[f"HOLDFAST_BUILD_{part}"] = False
         toolchain.cache_variables["HOLDFAST_RUNTIMES"] = ";".join(self._runtimes)
         toolchain.cache_variables["HOLDFAST_STORES"] = ";".join(self._stores)
+        toolchain.cache_variables["HOLDFAST_EVENTS"] = ";".join(self._events)
         if self.options.with_redis:
             toolchain.cache_variables["HOLDFAST_REDIS_CLIENT"] = str(self.options.redis_client)
         toolchain.generate()
@@ -132,9 +137,10 @@ class Holdfast(ConanFile):
     def package(self):
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         CMake(self).install()
-        for plugin in [f"runtime_{r}" for r in self._runtimes] + [f"store_{s}" for s in self._stores]:
-            if not os.path.exists(os.path.join(self._plugin_folder, f"{plugin}.so")):
-                raise ConanException(f"{plugin} was asked for but not built: its library was not found; see above")
+        for kind, names in (("runtime", self._runtimes), ("store", self._stores), ("events", self._events)):
+            for name in names:
+                if not os.path.exists(os.path.join(self._plugin_folder, f"{kind}_{name}.so")):
+                    raise ConanException(f"{kind}_{name} was asked for but not built: its library was not found")
 
     def package_info(self):
         # find_package(holdfast) finds the package's own files, with holdfast_add_plugin() and the command.
