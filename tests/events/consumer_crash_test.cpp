@@ -293,15 +293,15 @@ void run_schedules(std::uint64_t first, std::uint64_t last) {
 
 } // namespace
 
-TEST_CASE("whatever goes wrong at one call, a commit is delivered and a rollback is not: schedules 1 to 2500") {
+TEST_CASE("whatever goes wrong at one call, a commit is delivered and a rollback is not (schedules 1 to 2500)") {
     run_schedules(1, 2500);
 }
-TEST_CASE("whatever goes wrong at one call, a commit is delivered and a rollback is not: schedules 2501 to 5000") {
+TEST_CASE("whatever goes wrong at one call, a commit is delivered and a rollback is not (schedules 2501 to 5000)") {
     run_schedules(2501, 5000);
 }
-TEST_CASE("whatever goes wrong at one call, a commit is delivered and a rollback is not: schedules 5001 to 7500") {
+TEST_CASE("whatever goes wrong at one call, a commit is delivered and a rollback is not (schedules 5001 to 7500)") {
     run_schedules(5001, 7500);
 }
-TEST_CASE("whatever goes wrong at one call, a commit is delivered and a rollback is not: schedules 7501 to 10000") {
+TEST_CASE("whatever goes wrong at one call, a commit is delivered and a rollback is not (schedules 7501 to 10000)") {
     run_schedules(7501, 10'000);
 }
