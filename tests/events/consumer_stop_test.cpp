@@ -93,7 +93,7 @@ TEST_CASE("a lease that is lost fires the token, and nothing is written") {
     faulty_transport faulty(*lab.kept);
     lab.over_transport = &faulty;
     bool cut = false;
-    faulty.with.before = [&](std::string_view call) { return cut && call == "renew" ? away() : std::nullopt; };
+    faulty.with.before = [&](std::string_view) { return cut ? away() : std::nullopt; };
     bool told = false;
     const auto wait = [](event_context& c, bool& fired) -> task<result<void>> {
         co_await sleep_for(c.runtime(), 10min, c.stop_token());
@@ -115,6 +115,24 @@ TEST_CASE("a lease that is lost fires the token, and nothing is written") {
     CHECK(lab.counts().lost == 2);
     CHECK(lab.counts().handled == 0);
     CHECK(lab.view().leased == 2);
+    lab.stop();
+}
+
+TEST_CASE("a worker that takes over from itself tells the run that was too slow, and drops what that one says") {
+    event_lab lab;
+    faulty_transport faulty(*lab.kept);
+    lab.over_transport = &faulty;
+    faulty.with.before = [&](std::string_view call) { return call == "renew" ? away() : std::nullopt; };
+    int calls = 0;
+    lab.consume(
+        [&](const envelope&, event_context& c, unit_of_work*) { return ++calls == 1 ? slept(c, 1h) : ended_well(); });
+    lab.start({.lease = 10s});
+    lab.publish("k");
+    lab.on.advance(1min);
+    CHECK(calls == 2);
+    CHECK(lab.counts().lost == 1);
+    CHECK(lab.counts().handled == 1);
+    CHECK(lab.view().acknowledged == 1);
     lab.stop();
 }
 

@@ -115,12 +115,22 @@ std::vector<event_worker_state::run> event_worker_state::hold(event_lane& in, st
         held.push_back(
             std::make_shared<event_run>(std::move(each), in, kind == in.kinds.end() ? nullptr : &kind->second));
     }
-    const std::lock_guard lock(mutex);
-    for (const run& each : held) {
-        each->place = all.size();
-        each->held = true;
-        all.push_back(each);
+    std::vector<std::stop_source> taken_over; // from ourselves: we were too slow to renew
+    {
+        const std::lock_guard lock(mutex);
+        for (const run& each : held) {
+            if (each->what.crashes > 0)
+                for (const run& before : all) {
+                    if (&before->in != &in || before->what.position != each->what.position) continue;
+                    before->lost = true;
+                    if (before->running) taken_over.push_back(before->stop);
+                }
+            each->place = all.size();
+            each->held = true;
+            all.push_back(each);
+        }
     }
+    for (std::stop_source& each : taken_over) each.request_stop();
     return held;
 }
 
