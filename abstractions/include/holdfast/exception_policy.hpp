@@ -50,12 +50,12 @@ constexpr retry_settings steps(const interval_list& exact, duration most, bool j
     return resolve(retry_options{.max_delay = most, .jitter = jitter, .intervals = exact});
 }
 
-inline constexpr duration longest_retry = std::chrono::seconds{30};
-inline constexpr duration longest_redelivery = std::chrono::hours{1};
+inline constexpr duration longest_retry_wait = std::chrono::seconds{30};
+inline constexpr duration longest_redelivery_wait = std::chrono::hours{1};
 
 constexpr retry_settings default_redelivery() {
     using std::chrono::minutes;
-    return steps({minutes{5}, minutes{15}, minutes{30}}, longest_redelivery, true);
+    return steps({minutes{5}, minutes{15}, minutes{30}}, longest_redelivery_wait, true);
 }
 
 } // namespace detail
@@ -210,10 +210,10 @@ inline retrying_rule unfinished_rule::retry(retry_settings how) {
     return {in_, in_.add(std::move(rule_))};
 }
 inline retrying_rule unfinished_rule::retry(int attempts, duration delay, backoff growth) && {
-    return retry(detail::steps(attempts, delay, growth, detail::longest_retry));
+    return retry(detail::steps(attempts, delay, growth, detail::longest_retry_wait));
 }
 inline retrying_rule unfinished_rule::retry(const interval_list& exact) && {
-    return retry(detail::steps(exact, detail::longest_retry));
+    return retry(detail::steps(exact, detail::longest_retry_wait));
 }
 
 inline redelivering_rule unfinished_rule::redeliver(retry_settings how) {
@@ -225,10 +225,10 @@ inline redelivering_rule unfinished_rule::redeliver() && {
     return redeliver(detail::default_redelivery());
 }
 inline redelivering_rule unfinished_rule::redeliver(int attempts, duration delay, backoff growth) && {
-    return redeliver(detail::steps(attempts, delay, growth, detail::longest_redelivery));
+    return redeliver(detail::steps(attempts, delay, growth, detail::longest_redelivery_wait));
 }
 inline redelivering_rule unfinished_rule::redeliver(const interval_list& exact) && {
-    return redeliver(detail::steps(exact, detail::longest_redelivery));
+    return redeliver(detail::steps(exact, detail::longest_redelivery_wait));
 }
 
 inline finished_rule unfinished_rule::dead_letter() && {
@@ -249,10 +249,10 @@ inline redelivering_rule retrying_rule::then_redeliver() && {
     return redeliver(detail::default_redelivery());
 }
 inline redelivering_rule retrying_rule::then_redeliver(int attempts, duration delay, backoff growth) && {
-    return redeliver(detail::steps(attempts, delay, growth, detail::longest_redelivery));
+    return redeliver(detail::steps(attempts, delay, growth, detail::longest_redelivery_wait));
 }
 inline redelivering_rule retrying_rule::then_redeliver(const interval_list& exact) && {
-    return redeliver(detail::steps(exact, detail::longest_redelivery));
+    return redeliver(detail::steps(exact, detail::longest_redelivery_wait));
 }
 
 inline exception_policy exception_policy::standard() {
