@@ -25,7 +25,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto longest_run = 60s;
+constexpr auto longest_silence = 20s; // then it is given up
 
 // A folder that goes away with the program.
 class work_folder {
@@ -162,13 +162,18 @@ int run_desk(const desk_options& options) {
             both.kill_billing();
         }
     }
+    const auto billed_so_far = [&] { return books_of(folder / "billing.db", "invoices").count; };
     const auto caught_up = [&] {
-        return both.shop_is_done() &&
-               books_of(folder / "billing.db", "invoices").count >= books_of(folder / "shop.db", "orders").count;
+        return both.shop_is_done() && billed_so_far() >= books_of(folder / "shop.db", "orders").count;
     };
-    while (!caught_up() && steady_clock::now() - began < longest_run) {
+    long long seen = billed_so_far();
+    for (auto since = steady_clock::now(); !caught_up() && steady_clock::now() - since < longest_silence;) {
         both.must_be_well();
         std::this_thread::sleep_for(50ms);
+        if (const long long now = billed_so_far(); now > seen) {
+            seen = now;
+            since = steady_clock::now();
+        }
     }
     both.stop_billing();
 
