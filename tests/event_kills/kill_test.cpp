@@ -171,7 +171,7 @@ void agrees_after_kills(const std::string& store, const std::string& events) {
     at.until("every order was seen", [&] { return without_duplicates(at.audited()).size() >= placed.size(); });
     at.stop_all();
 
-    CHECK(placed.size() > 100);
+    CHECK(placed.size() > 20); // else nothing was shown
     CHECK(std::ranges::none_of(placed, [](const auto& each) { return each.number < 0; }));
     CHECK(at.read("billed") == placed); // all of them, once, and none that was rolled back
     const auto audited = at.audited();
