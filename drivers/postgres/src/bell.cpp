@@ -199,11 +199,12 @@ void bell::serve(line& open, const std::stop_token& stop) {
             gap = std::exchange(waited, false) ? std::min(2 * gap, longest_gap) : shortest_gap;
             may_send = steady_clock::now() + gap;
         }
-        if (open.listens()) open.take();
-        if (present = steady_clock::now(); open.listens() && present >= may_check) {
+        if (open.listens() && steady_clock::now() >= may_check) {
             open.check();
             may_check = steady_clock::now() + pool_.how().listen_check;
         }
+        if (open.listens()) open.take(); // also what came with the answer to a check: the socket is silent about that
+        present = steady_clock::now();
         auto next = present + deaf_for;
         if (has_unsent()) next = may_send;
         if (open.listens()) next = std::min(next, may_check);
