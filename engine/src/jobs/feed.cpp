@@ -63,7 +63,7 @@ worker_state::next_claims worker_state::plan_claims() {
     const bool dry = !paused && queues.any_dry();
     if (!dry) return {};
     feeder_is_dry = true;
-    if (hinted.exchange(false)) feeder.set(); // it came before anybody could know that it was waited for
+    if (hinted) feeder.set(); // it came before anybody could know that it was waited for
     return {.plans = {}, .finished = false, .dry = true};
 }
 
