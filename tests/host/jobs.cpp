@@ -205,12 +205,12 @@ TEST_CASE("a job that comes again is fired by the host, and the schedule can be 
 TEST_CASE("the configuration may say when a job comes again, or that it does not") {
     static constexpr schedule hourly({.name = "count.hourly", .every = 1h});
     static constexpr schedule nightly({.name = "count.nightly", .cron = "0 3 * * *", .time_zone = "+01:00"});
-    static constexpr schedule never({.name = "count.never", .every = 1h});
+    static constexpr schedule unwanted({.name = "count.never", .every = 1h});
     auto host = desk("[schedules.\"count.hourly\"]\ncron = '15 * * * *'\n"
                      "[schedules.\"count.nightly\"]\ntime_zone = '+02:00'\n"
                      "[schedules.\"count.never\"]\nenabled = false\n");
     host.add<count>([](count) {});
-    host.add(recurring(hourly, count{"a"})).add(recurring(nightly, count{"b"})).add(recurring(never, count{"c"}));
+    host.add(recurring(hourly, count{"a"})).add(recurring(nightly, count{"b"})).add(recurring(unwanted, count{"c"}));
     host.start();
     const auto known = get(host, host.schedules());
     REQUIRE(known.size() == 2);
