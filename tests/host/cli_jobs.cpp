@@ -248,7 +248,7 @@ TEST_CASE("holdfast jobs purge forgets what ended long ago, and asks first") {
     CHECK_THAT(desk.refusal({"jobs", "show", id}), ContainsSubstring("expired"));
 }
 
-TEST_CASE("holdfast jobs stats and queues list count; a queue can be paused and resumed") {
+TEST_CASE("holdfast jobs stats and queues list count, a queue can be paused and resumed") {
     job_desk desk;
     desk.ended(kind::dead_letter, 2);
     desk.with_store([&](host& in) { desk.enqueue(in, "x", "other"); });

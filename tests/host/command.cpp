@@ -257,7 +257,7 @@ TEST_CASE("SIGTERM and SIGINT end holdfast run in good order") {
     }
 }
 
-TEST_CASE("SIGHUP reloads the policies of holdfast run; a bad file changes nothing") {
+TEST_CASE("SIGHUP reloads the policies of holdfast run, a bad file changes nothing") {
     const desk with;
     process running({"run", with.config});
     REQUIRE(running.logs("desk is open"));
@@ -298,7 +298,7 @@ TEST_CASE("holdfast verify refuses what it cannot verify") {
     };
     const std::string application = fixture("good_application").string();
     CHECK(error_of({application}) == "1 error: " + application +
-                                         ": found the application plugin \"desk\"; only runtime and store "
+                                         ": found the application plugin \"desk\"; only runtime, store and events "
                                          "plugins can be verified\n");
     const std::string failing = fixture("throws_exception").string();
     CHECK(error_of({failing}) == "1 error: " + failing + ": could not start: the moon is in the wrong phase\n");

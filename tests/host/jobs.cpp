@@ -214,7 +214,7 @@ TEST_CASE("the configuration may say when a job comes again, or that it does not
     host.start();
     const auto known = get(host, host.schedules());
     REQUIRE(known.size() == 2);
-    CHECK(known[0].when == "15 * * * *");
+    CHECK(known[0].when == "15 * * * * UTC");
     CHECK(known[1].when == "0 3 * * * +02:00");
 }
 
@@ -274,11 +274,11 @@ TEST_CASE("what is wrong in [jobs.isolation] is refused by name and line") {
           "desk.toml:6: [jobs.isolation] jobs: expected \"asked\", \"all\" or \"none\", found \"some\"");
     CHECK(refusal("[jobs.isolation]\nprocesses = 0\n") ==
           "desk.toml:6: [jobs.isolation] processes: expected a whole number from 1 to 1000, found \"0\"");
-    CHECK(refusal("[jobs.isolation]\nkill = '1s'\n") ==
-          "desk.toml:6: [jobs.isolation] has no key \"kill\"; did you mean \"kill_after\"?");
+    CHECK(refusal("[jobs.isolation]\nkill_aftr = '1s'\n") ==
+          "desk.toml:6: [jobs.isolation] has no key \"kill_aftr\"; did you mean \"kill_after\"?");
 }
 
-TEST_CASE("a program with threads cannot isolate jobs, and is told what to do; unless the configuration says no") {
+TEST_CASE("a program with threads cannot isolate jobs, and is told what to do, unless the configuration says no") {
     std::promise<void> over;
     const std::jthread other([until = over.get_future()] { until.wait(); });
     const auto start = [](std::string_view rest) {

@@ -160,7 +160,7 @@ TEST_CASE("a file in a folder that anyone may write to is refused, also when a l
     CHECK(load_plugin(file));
 }
 
-TEST_CASE("a file that a strange group may write to is refused; our own group may") {
+TEST_CASE("a file that a strange group may write to is refused, our own group may") {
     const temporary_folder folder;
     const fs::path file = folder.plugin("good_runtime");
     fs::permissions(file, fs::perms::group_write, fs::perm_options::add);

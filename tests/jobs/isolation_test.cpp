@@ -227,7 +227,7 @@ TEST_CASE("an isolated handler does its work in another process, and what it say
 TEST_CASE("a handler that segfaults in isolation costs its attempts, with their stacks, and nothing else") {
     on_each_store(&crashes_cost_an_attempt);
 }
-TEST_CASE("however an isolated process ends, the attempt says so; a memory limit is an exception") {
+TEST_CASE("however an isolated process ends, the attempt says so, a memory limit is an exception") {
     on_each_store(&every_end_is_told);
 }
 TEST_CASE("after a crash in isolation the restart rule counts, and so do max_crashes and the probe") {
@@ -236,7 +236,7 @@ TEST_CASE("after a crash in isolation the restart rule counts, and so do max_cra
 TEST_CASE("an isolated handler that does not end is ended: at its hard deadline, or when it is cancelled") {
     on_each_store(&what_does_not_end_is_ended);
 }
-TEST_CASE("what an isolated handler throws is judged by the job's rules and policy; what it enqueues is kept") {
+TEST_CASE("what an isolated handler throws is judged by the job's rules and policy, what it enqueues is kept") {
     on_each_store(&errors_are_judged_by_the_rules_of_the_job);
 }
 TEST_CASE("isolated processes end with their worker, killed or told to stop, and not before it") {

@@ -177,7 +177,7 @@ TEST_CASE("a job that kills its workers is dead after its crashes are spent, and
     CHECK(lab.look(id).last_error.message == "crashed too often");
 }
 
-TEST_CASE("jobs that were in several crashes run one at a time, so that the guilty one is alone; none is burnt") {
+TEST_CASE("jobs that were in several crashes run one at a time, so that the guilty one is alone, none is burnt") {
     worker_lab lab;
     int running = 0;
     int most = 0;

@@ -118,7 +118,7 @@ TEST_CASE("a handler, or the failure itself, may say when to come again") {
     CHECK(lab.look(told).last_error.message == "429");
 }
 
-TEST_CASE("a rule sends a job to the dead letters at once; so does what never retries, and what does not decode") {
+TEST_CASE("a rule sends a job to the dead letters at once, so does what never retries, and what does not decode") {
     worker_lab lab;
     lab.add({.name = "rule", .rules = {stop_on<bad_address>()}},
             [](payload, job_context&) { return throws_bad_address(); });

@@ -51,7 +51,7 @@ TEST_CASE("dead_letter: no retry, no redelivery") {
     CHECK(rule.then == exception_rule::ending::dead_letter);
 }
 
-TEST_CASE("retry() is 3 times after 200ms, exponential, with jitter, at most 30s; it switches redelivery off") {
+TEST_CASE("retry() is 3 times after 200ms, exponential, with jitter, at most 30s, it switches redelivery off") {
     const auto rule = made_by([](auto& rules) { rules.template on<smtp_error>().retry(); });
     REQUIRE(rule.retry);
     CHECK(is_default_retry(*rule.retry));
@@ -65,7 +65,7 @@ TEST_CASE("retry(n) changes the number and nothing else") {
     CHECK_FALSE(rule.redeliver);
 }
 
-TEST_CASE("redeliver() is 5, 15 and 30 minutes with jitter, at most 1h; it switches retry off") {
+TEST_CASE("redeliver() is 5, 15 and 30 minutes with jitter, at most 1h, it switches retry off") {
     const auto rule = made_by([](auto& rules) { rules.template on<smtp_error>().redeliver(); });
     CHECK_FALSE(rule.retry);
     REQUIRE(rule.redeliver);

@@ -126,7 +126,7 @@ TEST_CASE("a stop rule counts for timeouts and for returned failures too") {
     CHECK(thrown(in, operation_cancelled()).how == kind::dead_letter);
 }
 
-TEST_CASE("naming an exception type to retry means that others are not; what is returned is tried again all the same") {
+TEST_CASE("naming an exception type to retry means that others are not, what is returned is tried again all the same") {
     const kind_of named({.name = "work", .rules = {retry_on<std::logic_error>(), stop_on<std::out_of_range>()}});
     const auto in = about(named);
     CHECK(thrown(in, std::logic_error("x")).how == kind::retry);

@@ -152,7 +152,7 @@ TEST_CASE("block_for: sleeps for code that is not a coroutine") {
     CHECK(rt.now() - start == 90min);
 }
 
-TEST_CASE("resume_on: goes on as posted work, and says so; stays where it is on a stopped runtime") {
+TEST_CASE("resume_on: goes on as posted work, and says so, stays where it is on a stopped runtime") {
     simulated_runtime rt;
     std::vector<bool> moved;
     auto hop = [](runtime& on, std::vector<bool>& into) -> task<void> { into.push_back(co_await resume_on(on)); };
