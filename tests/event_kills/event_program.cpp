@@ -51,7 +51,7 @@ void publish(host& at) {
             if (e.code() == errc::invalid_argument || e.code() == errc::configuration)
                 throw; // a bug; else a bad moment
         }
-        std::this_thread::sleep_for(1ms);
+        std::this_thread::sleep_for(5ms);
     }
 }
 
@@ -67,11 +67,15 @@ int serve(const std::string& role, const std::string& config) {
     }
     if (role == "consumer") {
         constexpr int for_ever = 1'000'000; // a message may see many processes die
+        exception_policy rules;             // and a store that is too busy
+        rules.default_().retry(3, 20ms).then_redeliver(1000, 100ms, backoff::constant);
+        rules.max_total_attempts(for_ever);
         at.add_consumer<order_placed>(
             "billing", [&at](order_placed event, unit_of_work& unit) { return bill(&at, std::move(event), &unit); },
-            {.concurrency = 32, .max_crashes = for_ever});
-        at.add_consumer<order_placed>("audit", [](order_placed event) { note("audit", to_text(event)); },
-                                      {.concurrency = 4, .max_crashes = for_ever});
+            {.concurrency = 8, .max_crashes = for_ever}, rules);
+        at.add_consumer<order_placed>(
+            "audit", [](order_placed event) { note("audit", to_text(event)); },
+            {.concurrency = 4, .max_crashes = for_ever}, rules);
     }
     return at.run();
 }

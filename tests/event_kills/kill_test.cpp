@@ -30,8 +30,11 @@ namespace {
 
 int kills() {
     const char* asked = std::getenv("HOLDFAST_EVENT_KILLS");
-    return asked == nullptr ? 100 : std::atoi(asked);
+    return asked == nullptr ? 40 : std::atoi(asked);
 }
+
+// Fewer would show nothing.
+constexpr std::uint64_t enough_orders = 50;
 
 // A folder with the configurations of all roles, and the processes.
 class desk {
@@ -55,8 +58,13 @@ public:
     }
 
     host& books() { return *books_; }
+    // Consumers first: what is published before there is a subscription is for nobody.
     void start_all() {
-        for (member& each : members_) start(each);
+        for (member& each : members_)
+            if (each.role == "consumer") start(each);
+        until("there are subscriptions", [&] { return get(books_->event_transport().subscriptions()).size() == 2; });
+        for (member& each : members_)
+            if (each.role != "consumer") start(each);
     }
     void kill_one(std::mt19937& random) {
         member& who = members_[random() % members_.size()];
@@ -111,6 +119,10 @@ public:
             if (std::chrono::steady_clock::now() > end) {
                 for (const auto& each : test::notes_in(folder_ / "failed")) UNSCOPED_INFO(each);
                 for (const auto& each : test::notes_in(folder_ / "output")) UNSCOPED_INFO(each);
+                for (const auto& each : get(books_->event_transport().subscriptions()))
+                    UNSCOPED_INFO(each.name << ": " << each.waiting << " waiting, " << each.leased << " leased, "
+                                            << each.dead << " dead, " << each.acknowledged << " acknowledged");
+                UNSCOPED_INFO(audited().size() << " notes, " << get(books_->outbox().unsent()) << " unsent");
                 FAIL("waited in vain until " << what << ": placed " << count("placed") << ", billed "
                                              << count("billed"));
             }
@@ -161,8 +173,9 @@ void agrees_after_kills(const std::string& store, const std::string& events) {
     const unsigned seed = std::random_device{}();
     INFO("seed " << seed);
     std::mt19937 random(seed);
-    for (int i = 0; i < kills(); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10 + random() % 120));
+    // A killed process needs a moment to be of use again: on a busy machine there are more kills than asked for.
+    for (int i = 0; i < kills() || at.count("placed") < enough_orders; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 180));
         at.kill_one(random);
     }
     at.stop_publishing();
@@ -171,7 +184,6 @@ void agrees_after_kills(const std::string& store, const std::string& events) {
     at.until("every order was seen", [&] { return without_duplicates(at.audited()).size() >= placed.size(); });
     at.stop_all();
 
-    CHECK(placed.size() > 20); // else nothing was shown
     CHECK(std::ranges::none_of(placed, [](const auto& each) { return each.number < 0; }));
     CHECK(at.read("billed") == placed); // all of them, once, and none that was rolled back
     const auto audited = at.audited();
@@ -187,30 +199,39 @@ const std::string sqlite_store = "plugin = 'sqlite'\nfile = 'books.db'";
 std::string postgres_at(const harness::postgres_server& server) {
     return "plugin = 'postgres'\nurl = '" + server.url() + "'";
 }
+std::string redis_at(const harness::redis_server& server) {
+    return "plugin = 'redis'\nurl = '" + server.url() + "'";
+}
 
 } // namespace
 
-TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: through PostgreSQL") {
-    if (!harness::postgres_binaries()) SKIP("PostgreSQL is not installed (no initdb and postgres found)");
+#define NEEDS_POSTGRES()                                                                                               \
+    if (!harness::postgres_binaries()) SKIP("PostgreSQL is not installed (no initdb and postgres found)")
+#define NEEDS_REDIS()                                                                                                  \
+    if (!harness::redis_binary()) SKIP("Redis is not installed (no redis-server found)")
+
+TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: SQLite, PostgreSQL") {
+    NEEDS_POSTGRES();
     harness::postgres_server server({.fsync = false, .max_connections = 200});
-    SECTION("from SQLite") {
-        agrees_after_kills(sqlite_store, postgres_at(server));
-    }
-    SECTION("from PostgreSQL") {
-        agrees_after_kills(postgres_at(server), postgres_at(server));
-    }
+    agrees_after_kills(sqlite_store, postgres_at(server));
 }
 
-TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: through Redis") {
-    if (!harness::redis_binary()) SKIP("Redis is not installed (no redis-server found)");
+TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: PostgreSQL alone") {
+    NEEDS_POSTGRES();
+    harness::postgres_server server({.fsync = false, .max_connections = 200});
+    agrees_after_kills(postgres_at(server), postgres_at(server));
+}
+
+TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: SQLite, Redis") {
+    NEEDS_REDIS();
     harness::redis_server carrier;
-    const std::string redis = "plugin = 'redis'\nurl = '" + carrier.url() + "'";
-    SECTION("from SQLite") {
-        agrees_after_kills(sqlite_store, redis);
-    }
-    SECTION("from PostgreSQL") {
-        if (!harness::postgres_binaries()) SKIP("PostgreSQL is not installed (no initdb and postgres found)");
-        harness::postgres_server server({.fsync = false, .max_connections = 200});
-        agrees_after_kills(postgres_at(server), redis);
-    }
+    agrees_after_kills(sqlite_store, redis_at(carrier));
+}
+
+TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: PostgreSQL, Redis") {
+    NEEDS_POSTGRES();
+    NEEDS_REDIS();
+    harness::redis_server carrier;
+    harness::postgres_server server({.fsync = false, .max_connections = 200});
+    agrees_after_kills(postgres_at(server), redis_at(carrier));
 }
