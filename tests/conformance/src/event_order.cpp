@@ -65,9 +65,9 @@ void put_off_holds_its_key_alone(transport_lab& in) {
     const identifier behind = user.publish("k");
     const identifier other = user.publish("l");
     const identifier keyless = user.publish("");
-    user.done(user.receive_one(), kind::redeliver, short_lease);
+    user.done(user.receive_one(), kind::redeliver, a_while);
     check_equal(user.drain(1), std::vector{other, keyless}, "what is received while one key waits");
-    in.pass(short_lease);
+    in.pass(a_while);
     check_equal(ids_of(user.receive(10)), std::vector{put_off, behind}, "what is received when it is due");
 }
 
@@ -81,9 +81,9 @@ void a_row_that_goes_back(transport_lab& in) {
     user.done(got[1], kind::release);
     check_equal(user.waiting_for(), std::size_t{0}, "messages while the first is worked on");
     user.done(got[2], kind::release);
-    user.done(got[0], kind::redeliver, short_lease);
+    user.done(got[0], kind::redeliver, a_while);
     check_equal(user.waiting_for(), std::size_t{0}, "messages while the first waits");
-    in.pass(short_lease);
+    in.pass(a_while);
     const auto again = user.receive(10);
     check_equal(ids_of(again), ids, "what is received then, in order");
     check_equal(again[0].redeliveries, 1, "redeliveries of the one that was put off");

@@ -49,9 +49,9 @@ void released(transport_lab& in) {
     check_equal(again.redeliveries, 0, "redeliveries");
     check_equal(again.calls, 0, "calls");
     check_equal(again.crashes, 0, "crashes");
-    user.done(again, kind::release, short_lease);
+    user.done(again, kind::release, a_while);
     check_equal(user.waiting_for(), std::size_t{0}, "messages while it waits");
-    in.pass(short_lease);
+    in.pass(a_while);
     check_equal(user.drain(1), std::vector{id}, "what is received when it is due");
 }
 
@@ -73,10 +73,10 @@ void over_a_restart(transport_lab& in) {
     const event_user user(in);
     user.subscribe();
     const auto ids = user.publish(2, "k");
-    user.done(user.receive_one(), kind::redeliver, short_lease, 3);
+    user.done(user.receive_one(), kind::redeliver, a_while, 3);
     in.reopen();
     check_equal(user.view().waiting, std::uint64_t{2}, "waiting");
-    in.pass(short_lease);
+    in.pass(a_while);
     const auto got = user.receive(10);
     check_equal(ids_of(got), ids, "what is received when it is due");
     check_equal(got[0].redeliveries, 1, "redeliveries");

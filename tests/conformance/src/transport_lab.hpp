@@ -12,6 +12,9 @@
 
 namespace holdfast::conformance {
 
+// How long a message is put off where a case looks around meanwhile.
+inline constexpr auto a_while = 1s;
+
 class transport_lab final : public plugin_lab {
 public:
     transport_lab(const transport_bed& bed, const transport_options& how, const transport_settings& with);
