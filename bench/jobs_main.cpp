@@ -266,9 +266,10 @@ int main(int argc, char** argv) {
         else if (argument == "--quick") how = scale::quick();
         else if (argument == "--jobs" && i + 1 < argc) how.jobs = std::max(1000, std::atoi(argv[++i]));
         else {
-            std::fprintf(stderr,
-                         "error: unknown argument \"%s\"; use --out FOLDER, --quick, --jobs N, --only STORE, --url URL\n",
-                         argv[i]);
+            std::fprintf(
+                stderr,
+                "error: unknown argument \"%s\"; use --out FOLDER, --quick, --jobs N, --only STORE, --url URL\n",
+                argv[i]);
             return 2;
         }
     }

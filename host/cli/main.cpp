@@ -18,8 +18,8 @@ using namespace holdfast::cli;
 using words = std::span<const char* const>;
 
 std::vector<command> all_commands() {
-    std::vector<command> all = {plugins_command(), policies_command(), rules_command(), doctor_command(), run_command(),
-                                verify_command()};
+    std::vector<command> all = {plugins_command(), policies_command(), rules_command(),
+                                doctor_command(),  run_command(),      verify_command()};
     for (auto family : {&jobs_commands, &queues_commands, &events_commands, &outbox_commands})
         for (command& each : family()) all.push_back(std::move(each));
     return all;
