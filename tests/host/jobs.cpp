@@ -287,10 +287,9 @@ TEST_CASE("a program with threads cannot isolate jobs, and is told what to do, u
         host.start();
         return std::string("started");
     };
-    CHECK_THAT(
-        support::message_of([&] { start("[jobs.isolation]\njobs = 'all'\n"); }),
-        Catch::Matchers::StartsWith("job \"count\" is to be isolated: ") &&
-            Catch::Matchers::ContainsSubstring("and it has 2: start the host before anything that starts threads"));
+    CHECK_THAT(support::message_of([&] { start("[jobs.isolation]\njobs = 'all'\n"); }),
+               Catch::Matchers::StartsWith("job \"count\" is to be isolated: ") &&
+                   Catch::Matchers::ContainsSubstring(": start the host before anything that starts threads"));
     CHECK(start("[jobs.isolation]\njobs = 'none'\n") == "started");
     CHECK(start("") == "started");
     over.set_value();
