@@ -67,7 +67,8 @@ std::optional<pool::connection> pool::begin(const command& what) {
     connection found;
     {
         const std::lock_guard lock(mutex_);
-        if (out_ >= most_ || idle_.empty()) return std::nullopt;
+        // The others stay for calls that have a thread already: were all begun, those might hold every thread, waiting for one.
+        if (out_ >= most_ / 2 || idle_.empty()) return std::nullopt;
         ++out_;
         found = std::move(idle_.back());
         idle_.pop_back();
