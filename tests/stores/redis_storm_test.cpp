@@ -59,6 +59,22 @@ task<void> both(runtime* on, job_store* jobs, std::span<const settlement> done, 
 
 } // namespace
 
+TEST_CASE("redis: callers that are many more than connections and threads do not stand in each other's way") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    desk d(server.url(), {{"connections", "4"}});
+    std::atomic<int> trouble = 0;
+    std::vector<task<void>> clients;
+    for (int c = 0; c < 64; ++c) {
+        std::vector<new_job> jobs;
+        for (int i = 0; i < 50; ++i) jobs.push_back(d.job());
+        auto one = enqueue_surely(&d.on, &d.jobs(), std::move(jobs), &trouble);
+        clients.push_back(std::move(one));
+    }
+    sync_wait(d.on, when_all(std::move(clients)));
+    CHECK(trouble == 0);
+}
+
 TEST_CASE("redis: a storm of cut connections loses no acknowledged job and doubles none") {
     NEEDS_REDIS();
     harness::redis_server server;
