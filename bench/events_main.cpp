@@ -1,4 +1,4 @@
-// holdfast_event_bench [--out FOLDER] [--quick] [--only STORE]: what an event costs from publishing to its consumer, through
+// holdfast_event_bench [--out FOLDER] [--quick] [--only STORE[/TRANSPORT]]: what an event costs from publishing to its consumer, through
 // the host as an application uses it, on servers of its own with durable defaults. Prints a table, writes
 // FOLDER/events.json. Exit code 1 when a relay gets through less than 0.7 of what its store can claim and settle; that is
 // asked of the relay itself, so where the transport costs nothing: "memory".
@@ -209,7 +209,11 @@ figures measure(const place& at, const scale& how) {
 
 std::vector<figures> measure_all(const scale& how, std::string_view only) {
     std::vector<figures> all;
-    const auto wanted = [&](std::string_view store) { return only.empty() || only == store; };
+    const auto slash = std::min(only.find('/'), only.size());
+    const auto of_store = only.substr(0, slash);
+    const auto of_transport = only.substr(std::min(slash + 1, only.size()));
+    const auto wanted = [&](std::string_view store) { return of_store.empty() || of_store == store; };
+    const auto carried = [&](std::string_view transport) { return of_transport.empty() || of_transport == transport; };
     const std::string memory = "plugin = 'memory'\nmax_backlog = 10000000";
     std::optional<harness::postgres_server> postgres;
     std::optional<harness::redis_server> redis;
@@ -226,17 +230,22 @@ std::vector<figures> measure_all(const scale& how, std::string_view only) {
             return "plugin = 'sqlite'\nfile = '" + (folder / ("events" + std::to_string(++number) + ".db")).string() +
                    "'";
         };
-        all.push_back(measure({"sqlite", file(), "memory", memory}, how));
-        if (redis) all.push_back(measure({"sqlite", file(), "redis", at_redis() + fresh() + roomy}, how));
-        if (postgres) all.push_back(measure({"sqlite", file(), "postgres", at_postgres() + fresh() + roomy}, how));
+        if (carried("memory")) all.push_back(measure({"sqlite", file(), "memory", memory}, how));
+        if (redis && carried("redis"))
+            all.push_back(measure({"sqlite", file(), "redis", at_redis() + fresh() + roomy}, how));
+        if (postgres && carried("postgres"))
+            all.push_back(measure({"sqlite", file(), "postgres", at_postgres() + fresh() + roomy}, how));
     }
     if (wanted("postgres") && postgres) {
-        all.push_back(measure({"postgres", at_postgres() + fresh(), "memory", memory}, how));
-        all.push_back(measure({"postgres", at_postgres() + fresh(), "postgres", at_postgres() + fresh() + roomy}, how));
+        if (carried("memory")) all.push_back(measure({"postgres", at_postgres() + fresh(), "memory", memory}, how));
+        if (carried("postgres"))
+            all.push_back(
+                measure({"postgres", at_postgres() + fresh(), "postgres", at_postgres() + fresh() + roomy}, how));
     }
     if (wanted("redis") && redis) {
-        all.push_back(measure({"redis", at_redis() + fresh(), "memory", memory}, how));
-        all.push_back(measure({"redis", at_redis() + fresh(), "redis", at_redis() + fresh() + roomy}, how));
+        if (carried("memory")) all.push_back(measure({"redis", at_redis() + fresh(), "memory", memory}, how));
+        if (carried("redis"))
+            all.push_back(measure({"redis", at_redis() + fresh(), "redis", at_redis() + fresh() + roomy}, how));
     }
     return all;
 }
@@ -290,7 +299,9 @@ int main(int argc, char** argv) {
         else if (argument == "--only" && i + 1 < argc) only = argv[++i];
         else if (argument == "--quick") how = scale::quick();
         else {
-            std::fprintf(stderr, "error: unknown argument \"%s\"; use --out FOLDER, --quick, --only STORE\n", argv[i]);
+            std::fprintf(stderr,
+                         "error: unknown argument \"%s\"; use --out FOLDER, --quick, --only STORE[/TRANSPORT]\n",
+                         argv[i]);
             return 2;
         }
     }

@@ -59,8 +59,8 @@ struct scale {
     int bulk = 1000;
     duration singles = 3s;
     int clients = 16;
-    int latencies = 500;
-    static scale quick() { return {40'000, 1000, 1s, 16, 100}; }
+    int latencies = 1000;
+    static scale quick() { return {40'000, 1000, 1s, 16, 300}; }
 };
 
 struct figures {
@@ -171,14 +171,15 @@ void latencies(const std::string& store, host& producer, int samples, figures& i
     });
     worker.start();
     std::vector<double> ms;
-    for (int i = 0; i < samples; ++i) {
-        std::this_thread::sleep_for(3ms); // idle again
+    constexpr int warm_up = 100;
+    for (int i = -warm_up; i < samples; ++i) {
+        std::this_thread::sleep_for(i == 0 ? 1000ms : 3ms); // idle again
         began = 0;
         const auto asked = steady_clock::now();
         get(producer, producer.jobs().enqueue(no_op<false>{"x"}));
         began.wait(0);
         const steady_clock::time_point start{steady_clock::duration{began.load()}};
-        ms.push_back(std::chrono::duration<double, std::milli>(start - asked).count());
+        if (i >= 0) ms.push_back(std::chrono::duration<double, std::milli>(start - asked).count());
     }
     std::ranges::sort(ms);
     into.latency_p50_ms = ms[ms.size() / 2];
@@ -190,14 +191,14 @@ figures measure(std::string name, const std::string& store, const scale& how) {
     f.store = std::move(name);
     auto producer = make_host(store, "work = false");
     producer.start();
-    std::printf("%s: enqueueing, draining, waiting\n", f.store.c_str());
+    std::printf("%s: waiting, enqueueing, draining\n", f.store.c_str());
     std::fflush(stdout);
+    latencies(store, producer, how.latencies, f);
     f.enqueue_bulk_per_s = bulk<false>(producer, how);
     f.drain_per_s = drain<false>(store, how.jobs, f);
     bulk<true>(producer, how);
     figures ignored;
     f.drain_kept_per_s = drain<true>(store, how.jobs, ignored);
-    latencies(store, producer, how.latencies, f);
     f.enqueue_single_per_s = singles(producer, 1, how.singles);
     f.enqueue_single_many_per_s = singles(producer, how.clients, how.singles);
     return f;

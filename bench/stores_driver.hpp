@@ -45,8 +45,9 @@ public:
     // Claims and settles until there is nothing left, by several lanes at once.
     double drain(int batch, int lanes);
 
-    // Of claims of one job among ten, with nothing else going on; in microseconds.
+    // Of claims of ten jobs, with nothing else going on; in microseconds. Of several rounds: the median.
     double claim_p99_us(int samples);
+    double claim_p99_us(int samples, int rounds);
     // Reads a list of dead letters of that many pages; the median time of its first pages and of its last, in microseconds.
     std::pair<double, double> page_times_us(int page, int pages);
     // What has been claimed is ended as dead letters.

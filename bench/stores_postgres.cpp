@@ -174,19 +174,19 @@ void history(store_report& report, const store_scale& scale, server_under_test& 
     server.psql("TRUNCATE holdfast.jobs, holdfast.attempts");
     server.settle_down();
     store.claim_p99_us(scale.claims / 4);
-    const double empty = store.claim_p99_us(scale.claims);
+    const double empty = store.claim_p99_us(scale.claims, scale.claim_rounds);
     const int half = scale.history;
     server.psql(insert_select(1, half, 4, "holdfast.clock()", true));
     server.psql(insert_select(half + 1, half, 0, "holdfast.clock() + 86400000000", true));
     server.settle_down();
     store.claim_p99_us(scale.claims / 4);
-    const double full = store.claim_p99_us(scale.claims);
+    const double full = store.claim_p99_us(scale.claims, scale.claim_rounds);
     report.add({"postgres", "claim p99, " + std::to_string(half) + " finished and future", full, "us",
                 "with an empty table", empty, 0, 1.5});
     server.psql("TRUNCATE holdfast.jobs");
     server.psql(insert_select(1, scale.dead, 6, "holdfast.clock()", true));
     server.settle_down();
-    const auto [first, last] = store.page_times_us(100, std::min(scale.dead / 100, 2000));
+    const auto [first, last] = store.page_times_us(100, scale.dead / 100);
     report.add({"postgres", "a page of 100 dead letters, far down", last, "us", "the first pages", first, 0, 1.5});
 }
 

@@ -75,19 +75,17 @@ void measure_redis(store_report& report, const store_scale& scale) {
                     store.enqueue_one_by_one(clients, scale.singles / 2), "jobs/s"});
     store.drain(batch, lanes);
 
-    // Through the store itself, so fewer of them than in the others.
-    const int history = scale.history / 10;
     store.claim_p99_us(scale.claims / 4);
-    const double empty = store.claim_p99_us(scale.claims);
-    store.enqueue_in_bulk(history, 1000, due::now(), 24h);
+    const double empty = store.claim_p99_us(scale.claims, scale.claim_rounds);
+    store.enqueue_in_bulk(scale.history, 1000, due::now(), 24h);
     store.drain(batch, lanes);
-    store.enqueue_in_bulk(history, 1000, due::after(24h), 24h);
+    store.enqueue_in_bulk(scale.history, 1000, due::after(24h), 24h);
     store.claim_p99_us(scale.claims / 4);
-    const double full = store.claim_p99_us(scale.claims);
-    report.add({"redis", "claim p99, " + std::to_string(history) + " finished and future", full, "us",
+    const double full = store.claim_p99_us(scale.claims, scale.claim_rounds);
+    report.add({"redis", "claim p99, " + std::to_string(scale.history) + " finished and future", full, "us",
                 "with an empty store", empty, 0, 1.5});
-    store.bury(scale.dead / 10, batch);
-    const auto [first, last] = store.page_times_us(100, scale.dead / 1000);
+    store.bury(scale.dead, batch);
+    const auto [first, last] = store.page_times_us(100, scale.dead / 100);
     report.add({"redis", "a page of 100 dead letters, far down", last, "us", "the first pages", first, 0, 1.5});
 }
 

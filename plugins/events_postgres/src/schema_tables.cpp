@@ -96,7 +96,7 @@ $$;
 
 -- Keeps everybody else who opens or closes messages of these lines waiting until the end of the transaction.
 CREATE FUNCTION {ns}.lock_lines(_lines smallint[], _locks integer) RETURNS void LANGUAGE plpgsql
-SET search_path = pg_catalog AS $$
+SET search_path = pg_catalog SET jit = off AS $$
 DECLARE
     _each integer[] := ARRAY(SELECT DISTINCT l::integer FROM unnest(_lines) AS r(l) WHERE l >= 0 ORDER BY 1);
 BEGIN

@@ -6,7 +6,8 @@ std::string_view upkeep_functions_sql() {
     return R"sql(
 -- Messages of these keys were opened: the first open one of each is next, all others are behind it.
 CREATE FUNCTION {ns}.line_up(_sub bigint, _keys bytea[]) RETURNS void LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
     WITH first AS MATERIALIZED (
@@ -24,7 +25,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {ns}.subscribe(_name text, _topics text[], _from_start boolean, _locks integer)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog SET jit = off AS $$
 DECLARE
     _sub bigint;
     _number bigint;
@@ -49,7 +50,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {ns}.unsubscribe(_name text, _locks integer) RETURNS boolean LANGUAGE plpgsql
-SET search_path = pg_catalog AS $$
+SET search_path = pg_catalog SET jit = off AS $$
 DECLARE
     _sub bigint;
 BEGIN
@@ -64,7 +65,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {ns}.send_again(_name text, _id uuid[], _locks integer) RETURNS integer LANGUAGE plpgsql
-SET search_path = pg_catalog SET enable_seqscan = off AS $$
+SET search_path = pg_catalog SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     _sub bigint;
     _keys bytea[];
@@ -90,7 +91,8 @@ END $$;
 -- At most _limit messages from _from to _to. Gives how many were opened, and where to go on, if anywhere; nothing when
 -- there is no such subscription.
 CREATE FUNCTION {ns}.replay(_name text, _from bigint, _to bigint, _since bigint, _limit integer, _locks integer)
-RETURNS TABLE (number bigint, next bigint) LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $$
+RETURNS TABLE (number bigint, next bigint) LANGUAGE plpgsql
+SET search_path = pg_catalog SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     _sub bigint;
     _keys bytea[];
@@ -122,7 +124,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {ns}.sweep(_keep bigint, _limit integer, _locks integer) RETURNS integer LANGUAGE plpgsql
-SET search_path = pg_catalog SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET search_path = pg_catalog SET jit = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     _before bigint := {ns}.clock() - _keep;
     _old bigint[];

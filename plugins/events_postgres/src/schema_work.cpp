@@ -10,7 +10,8 @@ std::string_view work_functions_sql() {
 CREATE FUNCTION {ns}.publish(_id uuid[], _topic text[], _key bytea[], _line smallint[], _type bytea[], _version integer[],
     _content_type bytea[], _headers bytea[], _body bytea[], _most bigint, _locks integer)
 RETURNS TABLE (name text, backlog bigint) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint;
@@ -60,11 +61,14 @@ END $$;
 -- One row without anything: there is no such subscription. One who receives from it at a time, else two could take
 -- neighbours of one key. Rows that somebody is settling right now are passed over, and so is what comes after them. When
 -- many keys have something, none of them gives more than a few times its share, so that no more is read than is given.
+-- Rows that are chosen carry the number of the subscription, a column and not a constant: else a plan for an empty table
+-- would read the whole subscription for each of them.
 CREATE FUNCTION {ns}.receive(_name text, _limit integer, _lease bigint, _receiver bytea, _locks integer)
 RETURNS TABLE (subscription bigint, "position" bigint, token bigint, redeliveries integer, crashes integer, calls integer,
     generation integer, id uuid, topic text, key bytea, type bytea, version integer, content_type bytea, headers bytea,
     body bytea) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     _sub bigint;
@@ -95,24 +99,24 @@ BEGIN
                     AND d.position > h.position AND d.position < last.place
                 ORDER BY d.position LIMIT last.most) f),
         wanted AS MATERIALIZED (
-            SELECT w.position, w.key, w.leads FROM (
+            SELECT _sub AS subscription, w.position, w.key, w.leads FROM (
                 SELECT h.position, h.key, true AS leads, true AS whole FROM heads h UNION ALL
                 SELECT b.position, b.key, false, bool_and(b.free) OVER (PARTITION BY b.key ORDER BY b.position)
                 FROM behind b) w
             WHERE w.whole ORDER BY w.position LIMIT _limit),
         locked AS MATERIALIZED (
             SELECT d.position FROM wanted w JOIN {ns}.deliveries d
-                ON d.subscription = _sub AND d.position = w.position AND d.turn = 0 AND d.until <= _now
+                ON d.subscription = w.subscription AND d.position = w.position AND d.turn = 0 AND d.until <= _now
             WHERE NOT w.leads FOR UPDATE OF d SKIP LOCKED),
         chosen AS MATERIALIZED (
-            SELECT c.position FROM (
-                SELECT w.position, bool_and(w.leads OR w.position IN (SELECT l.position FROM locked l))
+            SELECT c.subscription, c.position FROM (
+                SELECT w.subscription, w.position, bool_and(w.leads OR w.position IN (SELECT l.position FROM locked l))
                     OVER (PARTITION BY w.key ORDER BY w.position) AS whole FROM wanted w) c
             WHERE c.whole),
         given AS (
             UPDATE {ns}.deliveries d SET token = d.token + 1, crashes = d.crashes + d.leased::integer, leased = true,
                 until = _now + _lease, turn = CASE WHEN d.turn = 0 THEN 0 ELSE 2 END, receiver = _receiver
-            FROM chosen c WHERE d.subscription = _sub AND d.position = c.position
+            FROM chosen c WHERE d.subscription = c.subscription AND d.position = c.position
             RETURNING d.position, d.token, d.redeliveries, d.crashes, d.calls, d.generation)
         SELECT _sub, g.position, g.token, g.redeliveries, g.crashes, g.calls, g.generation, m.id, m.topic, m.key, m.type,
             m.version, m.content_type, m.headers, m.body
@@ -124,7 +128,8 @@ END $$;
 CREATE FUNCTION {ns}.settle(_subscription bigint[], _position bigint[], _token bigint[], _how smallint[], _after bigint[],
     _calls integer[], _error_type bytea[], _error_message bytea[], _error_stack bytea[], _locks integer)
 RETURNS TABLE (place integer, answer smallint, name text) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -196,7 +201,8 @@ END $$;
 -- Answers for those whose lease was not renewed.
 CREATE FUNCTION {ns}.renew(_subscription bigint[], _position bigint[], _token bigint[], _lease bigint)
 RETURNS TABLE (place integer, answer smallint) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     _until bigint := {ns}.clock() + _lease;
@@ -217,7 +223,8 @@ END $$;
 
 -- One row: whether there is such a subscription, and microseconds until something may be given out, if anything is open.
 CREATE FUNCTION {ns}.next_due(_name text) RETURNS TABLE (known boolean, wait bigint) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 SET enable_bitmapscan = off AS $$
 DECLARE
     _sub bigint;

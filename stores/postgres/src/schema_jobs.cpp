@@ -16,7 +16,8 @@ CREATE FUNCTION {ns}.enqueue(_id uuid[], _queue text[], _type text[], _version i
     _may_restart boolean[], _keep_for bigint[], _headers bytea[], _unique_key bytea[], _body bytea[],
     _parent uuid[], _new_queues text[], _ring boolean)
 RETURNS TABLE (wanted uuid, holder uuid) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -69,7 +70,8 @@ CREATE FUNCTION {ns}.enqueue_alike(_id uuid[], _headers bytea[], _body bytea[], 
     _version integer, _content_type bytea, _priority integer, _absolute boolean, _due bigint, _max_attempts integer,
     _max_crashes integer, _may_restart boolean, _keep_for bigint, _new_queues text[], _ring boolean)
 RETURNS TABLE (wanted uuid, holder uuid) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -107,7 +109,8 @@ CREATE FUNCTION {ns}.enqueue_one(_id uuid, _queue text, _type text, _version int
     _priority integer, _absolute boolean, _due bigint, _max_attempts integer, _max_crashes integer,
     _may_restart boolean, _keep_for bigint, _headers bytea, _unique_key bytea, _body bytea, _parent uuid)
 RETURNS uuid LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
     _at bigint := CASE WHEN _absolute THEN _due ELSE _now + _due END;
@@ -147,7 +150,8 @@ END $$;
 
 -- What the end of these parents does to their children, and to theirs.
 CREATE FUNCTION {ns}.parents_ended(_succeeded uuid[], _dead uuid[], _now bigint) RETURNS void LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 DECLARE
     _queues text[];
 BEGIN
@@ -172,7 +176,8 @@ CREATE FUNCTION {ns}.claim(_queues text[], _limit integer, _lease bigint, _worke
 RETURNS TABLE (id uuid, token bigint, due bigint, queue text, priority integer, attempts integer,
     max_attempts integer, crash_count integer, generation integer, may_restart boolean, cancel_requested boolean,
     type text, version integer, content_type bytea, headers bytea, body bytea) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -209,7 +214,8 @@ END $$;
 CREATE FUNCTION {ns}.settle(_id uuid[], _token bigint[], _how smallint[], _absolute boolean[], _when bigint[],
     _error_type bytea[], _error_message bytea[], _output bytea[], _keep bigint)
 RETURNS TABLE (place integer, answer smallint, state smallint) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -299,7 +305,7 @@ END $$;
 
 -- Why those not in _done could not be written: 1 stale, 2 gone.
 CREATE FUNCTION {ns}.missing(_id uuid[], _done integer[]) RETURNS TABLE (place integer, answer smallint)
-LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+LANGUAGE sql STABLE SET search_path = pg_catalog SET jit = off AS $$
     SELECT r.place::integer, CASE WHEN EXISTS (SELECT FROM {ns}.jobs j WHERE j.id = r.id) THEN 1 ELSE 2 END::smallint
     FROM unnest(_id) WITH ORDINALITY AS r(id, place) WHERE NOT r.place = ANY (_done)
 $$;
@@ -307,7 +313,8 @@ $$;
 -- Leaves out who is done and not to be cancelled.
 CREATE FUNCTION {ns}.heartbeat(_id uuid[], _token bigint[], _lease bigint)
 RETURNS TABLE (place integer, answer smallint, cancel boolean) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -327,7 +334,8 @@ END $$;
 -- Leaves out who is done. NULL for _percent and _note: the handler has started.
 CREATE FUNCTION {ns}.progress(_id uuid[], _token bigint[], _percent integer[], _note bytea[])
 RETURNS TABLE (place integer, answer smallint) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _done integer[];

@@ -7,7 +7,7 @@ namespace holdfast::postgres {
 std::string_view other_functions_sql() {
     return R"sql(
 CREATE FUNCTION {ns}.lock_acquire(_resource bytea, _ttl bigint, _lock bigint) RETURNS bigint LANGUAGE plpgsql
-SET search_path = pg_catalog AS $$
+SET search_path = pg_catalog SET jit = off AS $$
 DECLARE
     _now bigint;
     _token bigint;
@@ -28,7 +28,7 @@ END $$;
 CREATE FUNCTION {ns}.idempotency_begin(_key bytea, _fingerprint bytea, _lease bigint, _keep bigint, _lock bigint)
 RETURNS TABLE (outcome integer, token bigint, taken_over boolean, wait bigint, type bytea, version integer,
     content_type bytea, body bytea) LANGUAGE plpgsql
-SET search_path = pg_catalog AS $$
+SET search_path = pg_catalog SET jit = off AS $$
 DECLARE
     _now bigint;
     _old {ns}.idempotency;
@@ -65,7 +65,7 @@ END $$;
 CREATE FUNCTION {ns}.outbox_lease(_limit integer, _lease bigint, _relay bytea, _lock bigint)
 RETURNS TABLE ("position" bigint, id uuid, token bigint, attempts integer, topic text, key bytea, type bytea,
     version integer, content_type bytea, headers bytea, body bytea) LANGUAGE plpgsql
-SET search_path = pg_catalog SET enable_seqscan = off AS $$
+SET search_path = pg_catalog SET jit = off SET enable_seqscan = off AS $$
 DECLARE
     _now bigint;
 BEGIN
@@ -88,7 +88,8 @@ END $$;
 -- Answers as write_answer, leaving out what was done.
 CREATE FUNCTION {ns}.outbox_delivered(_id uuid[], _token bigint[])
 RETURNS TABLE (place integer, answer smallint) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _done integer[];
@@ -105,7 +106,8 @@ END $$;
 
 CREATE FUNCTION {ns}.outbox_failed(_id uuid[], _token bigint[], _why bytea[], _after bigint[], _aside boolean[])
 RETURNS TABLE (place integer, answer smallint) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();

@@ -7,7 +7,8 @@ std::string_view upkeep_functions_sql() {
 -- Ends the leases that have run out, then forgets what has been kept long enough.
 CREATE FUNCTION {ns}.recover(_limit integer, _keep bigint, _keep_notes bigint)
 RETURNS TABLE (requeued integer, failed integer, deleted integer, dead_letter integer) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -52,7 +53,8 @@ END $$;
 
 -- Deletes these jobs and their history, and notes that they existed.
 CREATE FUNCTION {ns}.forget(_id uuid[], _now bigint) RETURNS integer LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _count integer;
@@ -67,7 +69,8 @@ END $$;
 
 -- A little of everything that is past its time, so that each call stays short.
 CREATE FUNCTION {ns}.sweep(_keep bigint, _keep_notes bigint, _now bigint) RETURNS void LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     _old uuid[];
@@ -91,7 +94,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {ns}.purge(_state smallint, _older bigint, _limit integer) RETURNS integer LANGUAGE plpgsql
-SET search_path = pg_catalog SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan
+SET search_path = pg_catalog SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -103,7 +107,8 @@ END $$;
 
 -- Answers as cancel_answer, one for each.
 CREATE FUNCTION {ns}.cancel(_id uuid[]) RETURNS TABLE (place integer, answer smallint) LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -128,7 +133,8 @@ END $$;
 
 -- A job whose unique key another one has now stays as it is, and so does a child of a requeued one.
 CREATE FUNCTION {ns}.requeue(_id uuid[]) RETURNS integer LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
@@ -173,7 +179,8 @@ END $$;
 
 -- Microseconds until something may be claimed; nothing when nothing is waiting.
 CREATE FUNCTION {ns}.next_due(_queues text[]) RETURNS bigint LANGUAGE plpgsql
-SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
     _now bigint := {ns}.clock();
