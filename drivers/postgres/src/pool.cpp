@@ -44,68 +44,89 @@ pool::~pool() {
     {
         const std::lock_guard lock(mutex_);
         closing_ = true;
+        for (sleeper* each : asleep_) each->woken.notify_one();
     }
-    changed_.notify_all();
     threads_.clear();
 }
 
+// Under the lock. The one that went to sleep last: its processor is still awake, and what it needs is near. It is told
+// outside the lock, which it takes first.
+pool::sleeper* pool::call_one() noexcept {
+    if (asleep_.empty()) return nullptr;
+    sleeper* latest = asleep_.back();
+    asleep_.pop_back();
+    latest->called = true;
+    return latest;
+}
+
 bool pool::push(item& what) {
+    sleeper* called = nullptr;
     {
         const std::lock_guard lock(mutex_);
         if (closing_) return false;
         (what.needs_slot ? waiting_ : ready_).push_back(&what);
+        called = call_one();
     }
-    changed_.notify_one();
+    if (called != nullptr) called->woken.notify_one();
     return true;
 }
 
 void pool::put_back(std::unique_ptr<connection> used) noexcept {
     if (used != nullptr && !used->session().is_open()) used.reset();
+    sleeper* called = nullptr;
     {
         const std::lock_guard lock(mutex_);
         ++free_slots_;
         if (used != nullptr) idle_.push_back(std::move(used));
+        if (!waiting_.empty()) called = call_one();
     }
-    changed_.notify_one();
+    if (called != nullptr) called->woken.notify_one();
+}
+
+// Under the lock. Nothing when there is nothing to do now.
+pool::item* pool::take(slot& with) {
+    item* next = nullptr;
+    if (!ready_.empty()) {
+        next = ready_.front();
+        ready_.pop_front();
+    } else if (!waiting_.empty() &&
+               (free_slots_ > 0 || waiting_.front()->give_up <= std::chrono::steady_clock::now())) {
+        next = waiting_.front();
+        waiting_.pop_front();
+        if (free_slots_ > 0) {
+            --free_slots_;
+            std::unique_ptr<connection> idle;
+            if (!idle_.empty()) {
+                idle = std::move(idle_.back());
+                idle_.pop_back();
+            }
+            with = slot(*this, std::move(idle));
+        }
+    }
+    return next;
 }
 
 void pool::work_on() {
+    sleeper self;
     std::unique_lock lock(mutex_);
     for (;;) {
-        const auto overdue = [&] {
-            return !waiting_.empty() && waiting_.front()->give_up <= std::chrono::steady_clock::now();
-        };
-        const auto runnable = [&] {
-            return closing_ || !ready_.empty() || (!waiting_.empty() && free_slots_ > 0) || overdue();
-        };
-        if (waiting_.empty()) changed_.wait(lock, [&] { return runnable() || !waiting_.empty(); });
-        else changed_.wait_until(lock, waiting_.front()->give_up, runnable);
-
-        item* next = nullptr;
         slot with;
-        if (!ready_.empty()) {
-            next = ready_.front();
-            ready_.pop_front();
-        } else if (!waiting_.empty() && (free_slots_ > 0 || overdue())) {
-            next = waiting_.front();
-            waiting_.pop_front();
-            if (free_slots_ > 0) {
-                --free_slots_;
-                std::unique_ptr<connection> idle;
-                if (!idle_.empty()) {
-                    idle = std::move(idle_.back());
-                    idle_.pop_back();
-                }
-                with = slot(*this, std::move(idle));
-            }
-        }
-        if (next == nullptr) {
-            if (closing_) return;
+        if (item* next = take(with)) {
+            // For the others, or to look after their time.
+            sleeper* called = waiting_.empty() ? nullptr : call_one();
+            lock.unlock();
+            if (called != nullptr) called->woken.notify_one();
+            next->run(std::move(with));
+            lock.lock();
             continue;
         }
-        lock.unlock();
-        next->run(std::move(with));
-        lock.lock();
+        if (closing_) return;
+        self.called = false;
+        asleep_.push_back(&self);
+        const auto called = [&] { return self.called || closing_; };
+        if (waiting_.empty()) self.woken.wait(lock, called);
+        else self.woken.wait_until(lock, waiting_.front()->give_up, called);
+        if (!self.called) std::erase(asleep_, &self);
     }
 }
 

@@ -105,8 +105,8 @@ CREATE INDEX claims_age ON {ns}.claims (until);
 
 -- not_before: the end of the lease, or the next try; 0 when it may go at once.
 CREATE TABLE {ns}.outbox (
-    position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id uuid NOT NULL UNIQUE,
+    position bigint GENERATED ALWAYS AS IDENTITY,
+    id uuid PRIMARY KEY,
     token bigint NOT NULL DEFAULT 0,
     not_before bigint NOT NULL DEFAULT 0,
     attempts integer NOT NULL DEFAULT 0,

@@ -19,7 +19,7 @@ statements::statements(std::string_view name) : statement_table(name) {
         "CASE WHEN $7::bool THEN $8::int8 ELSE c.now + $8 END, "
         "CASE WHEN CASE WHEN $7 THEN $8 > c.now ELSE $8 > 0 END THEN 0 ELSE 1 END, $9::int4, $10::int4, $11::bool, "
         "nullif($12::int8, -1), nullif($13::bytea, ''), $14::bytea FROM (SELECT {ns}.clock() AS now OFFSET 0) c "
-        "WHERE NOT EXISTS (SELECT FROM {ns}.forgotten_jobs f WHERE f.id = $1) ON CONFLICT (id) DO NOTHING RETURNING 1");
+        "WHERE NOT EXISTS (SELECT FROM {ns}.forgotten_jobs f WHERE f.id = $1) RETURNING 1");
     set(query::enqueue, "enqueue",
         "SELECT wanted, holder FROM {ns}.enqueue($1::uuid[], $2::text[], $3::text[], $4::int4[], $5::bytea[], "
         "$6::int4[], $7::bool[], $8::int8[], $9::int4[], $10::int4[], $11::bool[], $12::int8[], $13::bytea[], "
@@ -118,7 +118,9 @@ statements::statements(std::string_view name) : statement_table(name) {
     set(query::inbox_received, "inbox_received",
         "SELECT o.message IS NOT NULL FROM unnest($2::uuid[]) WITH ORDINALITY AS m (id, place) "
         "CROSS JOIN (SELECT {ns}.clock() AS now OFFSET 0) c "
-        "LEFT JOIN {ns}.inbox o ON o.consumer = $1::bytea AND o.message = m.id AND o.until > c.now ORDER BY m.place");
+        // Each by itself: a join could read all that a consumer has ever received.
+        "LEFT JOIN LATERAL (SELECT i.message FROM {ns}.inbox i WHERE i.consumer = $1::bytea AND i.message = m.id "
+        "AND i.until > c.now OFFSET 0) o ON true ORDER BY m.place");
 }
 
 } // namespace holdfast::postgres

@@ -99,6 +99,12 @@ private:
     template <class T, class Function>
     class call;
 
+    struct sleeper {
+        std::condition_variable woken;
+        bool called = false; // and no longer in asleep_
+    };
+    sleeper* call_one() noexcept;
+    item* take(slot& with);
     void work_on();
     void watch_over(const std::stop_token& stop);
     void put_back(std::unique_ptr<connection> used) noexcept;
@@ -108,9 +114,9 @@ private:
     std::atomic<bool> pooled_;
 
     std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<item*> ready_;   // need nothing but a thread
-    std::deque<item*> waiting_; // for a slot
+    std::vector<sleeper*> asleep_; // the latest last
+    std::deque<item*> ready_;      // need nothing but a thread
+    std::deque<item*> waiting_;    // for a slot
     std::vector<std::unique_ptr<connection>> idle_;
     std::size_t free_slots_;
     bool closing_ = false;
