@@ -24,6 +24,7 @@
 #include <holdfast/sync_wait.hpp>
 #include <holdfast/when_all.hpp>
 
+#include "harness/child_process.hpp"
 #include "harness/postgres_server.hpp"
 #include "harness/redis_server.hpp"
 #include "harness/temporary_folder.hpp"
@@ -186,7 +187,17 @@ void latencies(const std::string& store, host& producer, int samples, figures& i
     into.latency_p99_ms = ms[ms.size() * 99 / 100];
 }
 
-figures measure(std::string name, const std::string& store, const scale& how) {
+// What was enqueued is cleaned up after and on the disk before it is drained, as the benchmarks of others do it.
+void settle_down(const std::string& postgres_url) {
+    if (postgres_url.empty()) return;
+    const auto psql = (*harness::postgres_binaries() / "psql").string();
+    if (harness::run(
+            {.arguments = {psql, "-X", "-q", "-d", postgres_url, "-c", "VACUUM ANALYZE", "-c", "CHECKPOINT"}}) != 0)
+        throw std::runtime_error("psql cannot clean up at " + postgres_url);
+}
+
+// url: of a PostgreSQL server.
+figures measure(std::string name, const std::string& store, const scale& how, const std::string& url = {}) {
     figures f;
     f.store = std::move(name);
     auto producer = make_host(store, "work = false");
@@ -195,8 +206,10 @@ figures measure(std::string name, const std::string& store, const scale& how) {
     std::fflush(stdout);
     latencies(store, producer, how.latencies, f);
     f.enqueue_bulk_per_s = bulk<false>(producer, how);
+    settle_down(url);
     f.drain_per_s = drain<false>(store, how.jobs, f);
     bulk<true>(producer, how);
+    settle_down(url);
     figures ignored;
     f.drain_kept_per_s = drain<true>(store, how.jobs, ignored);
     f.enqueue_single_per_s = singles(producer, 1, how.singles);
@@ -206,7 +219,8 @@ figures measure(std::string name, const std::string& store, const scale& how) {
 
 std::vector<figures> measure_all(const scale& how, std::string_view only, const std::string& url) {
     if (!url.empty())
-        return {measure(std::string(only), "plugin = '" + std::string(only) + "'\nurl = '" + url + "'", how)};
+        return {measure(std::string(only), "plugin = '" + std::string(only) + "'\nurl = '" + url + "'", how,
+                        only == "postgres" ? url : "")};
     std::vector<figures> all;
     const auto wanted = [&](std::string_view name) { return only.empty() || only == name; };
     if (wanted("sqlite")) {
@@ -216,7 +230,8 @@ std::vector<figures> measure_all(const scale& how, std::string_view only, const 
     }
     if (wanted("postgres") && harness::postgres_binaries()) {
         harness::postgres_server server;
-        all.push_back(measure("postgres", "plugin = 'postgres'\nurl = '" + server.socket_url() + "'", how));
+        const std::string at = server.socket_url();
+        all.push_back(measure("postgres", "plugin = 'postgres'\nurl = '" + at + "'", how, at));
     }
     if (wanted("redis") && harness::redis_binary()) {
         harness::redis_server server;

@@ -3,6 +3,7 @@
 
 #include <holdfast/store.hpp>
 
+#include "claim_front.hpp"
 #include "core.hpp"
 #include "enqueue_groups.hpp"
 
@@ -39,6 +40,7 @@ private:
     task<result<std::vector<enqueued>>> enqueue_batch(std::vector<new_job> all, unit_of_work* in);
     core& core_;
     enqueue_groups groups_{core_.connections.on()};
+    claim_front front_;
 };
 
 class locks final : public lock_store {

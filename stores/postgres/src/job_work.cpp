@@ -86,8 +86,13 @@ parameters settlements(std::span<const settlement> which, const std::vector<leas
     return p;
 }
 
+struct claims {
+    std::vector<claimed_job> jobs;
+    std::optional<claim_front::place> last; // of as many as were asked for
+};
+
 // The server answers in the order of its pages, which is often the right one.
-std::vector<claimed_job> in_order(const pqxx::result& rows, const std::vector<std::string>& queues) {
+claims in_order(const pqxx::result& rows, const claim_request& request) {
     struct place {
         std::ptrdiff_t queue;
         int priority; // negated
@@ -103,14 +108,23 @@ std::vector<claimed_job> in_order(const pqxx::result& rows, const std::vector<st
     for (std::size_t i = 0; i < compat::rows(rows); ++i) {
         std::int64_t due = 0;
         const claimed_job& job = found.emplace_back(read_claimed(rows, i, due));
-        order.push_back({std::ranges::find(queues, job.queue) - queues.begin(), -job.priority, due, job.id, i});
+        order.push_back(
+            {std::ranges::find(request.queues, job.queue) - request.queues.begin(), -job.priority, due, job.id, i});
     }
-    if (std::ranges::is_sorted(order)) return found;
-    std::ranges::sort(order);
-    std::vector<claimed_job> jobs;
-    jobs.reserve(found.size());
-    for (const place& each : order) jobs.push_back(std::move(found[each.found]));
-    return jobs;
+    const bool sorted = std::ranges::is_sorted(order);
+    if (!sorted) std::ranges::sort(order);
+    claims all;
+    if (order.size() >= static_cast<std::size_t>(request.limit)) {
+        const place& last = order.back();
+        all.last = {found[last.found].queue, -last.priority, last.due, last.id};
+    }
+    if (sorted) {
+        all.jobs = std::move(found);
+        return all;
+    }
+    all.jobs.reserve(found.size());
+    for (const place& each : order) all.jobs.push_back(std::move(found[each.found]));
+    return all;
 }
 
 } // namespace
@@ -118,11 +132,17 @@ std::vector<claimed_job> in_order(const pqxx::result& rows, const std::vector<st
 task<result<std::vector<claimed_job>>> jobs::claim(claim_request request) {
     if (auto ok = store_limits::check(request); !ok) co_return std::unexpected(std::move(ok.error()));
     auto run = [&](session& here) {
+        const auto front = front_.before(request, std::chrono::steady_clock::now());
+        const claim_front::place from = front.value_or(claim_front::place());
         parameters p;
         p.many(column::text, request.queues, [](const std::string& q) { return std::string_view(q); });
         p.one(column::int4, request.limit).one(column::int8, micros(request.lease_for));
         p.one(column::bytes, std::string_view(request.worker));
-        return in_order(here.run(query::claim, p), request.queues);
+        p.one(column::text, std::string_view(from.queue)).one(column::int4, from.priority);
+        p.one(column::int8, from.due).one(column::uuid, from.id);
+        claims made = in_order(here.run(query::claim, p), request);
+        front_.after(std::move(made.last));
+        return std::move(made.jobs);
     };
     co_return co_await core_.call<std::vector<claimed_job>>(after_loss::unknown, run);
 }

@@ -171,8 +171,10 @@ BEGIN
 END $$;
 
 -- Queues in the order of preference. Within one, the priorities there are from the highest, each by due time: what is
--- not due yet is never walked over.
-CREATE FUNCTION {ns}.claim(_queues text[], _limit integer, _lease bigint, _worker bytea)
+-- not due yet is never walked over. Nor is what was taken lately, whose entries stay in the index until a vacuum: _reached
+-- is a queue, and the rest the last job that the caller took from it; of that priority, what is earlier comes at the end.
+CREATE FUNCTION {ns}.claim(_queues text[], _limit integer, _lease bigint, _worker bytea, _reached text DEFAULT '',
+    _priority integer DEFAULT 0, _due bigint DEFAULT 0, _id uuid DEFAULT NULL)
 RETURNS TABLE (id uuid, token bigint, due bigint, queue text, priority integer, attempts integer,
     max_attempts integer, crash_count integer, generation integer, may_restart boolean, cancel_requested boolean,
     type text, version integer, content_type bytea, headers bytea, body bytea) LANGUAGE plpgsql
@@ -180,32 +182,64 @@ SET search_path = pg_catalog SET jit = off
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_sort = off AS $$
 DECLARE
+    _first CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
     _now bigint := {ns}.clock();
     _left integer := _limit;
     _taken integer;
     _q text;
     _p bigint;
+    _higher bigint;
+    _from_due bigint;
+    _from_id uuid;
+    _to_due bigint;
+    _to_id uuid;
 BEGIN
     FOREACH _q IN ARRAY _queues LOOP
         CONTINUE WHEN EXISTS (SELECT FROM {ns}.queues s WHERE s.name = _q AND s.paused);
         _p := 2147483648;
         LOOP
-            SELECT j.priority INTO _p FROM {ns}.jobs j
-            WHERE j.queue = _q AND j.state IN (0, 1, 3) AND NOT j.waits AND j.priority < _p
-            ORDER BY j.queue, j.priority DESC LIMIT 1;
-            EXIT WHEN NOT FOUND;
-            RETURN QUERY
-                UPDATE {ns}.jobs j SET token = j.token + 1, attempts = j.attempts + 1, started = false, state = 2,
-                    worker = _worker, claimed_at = _now, leased_until = _now + _lease
-                WHERE j.ctid = ANY (ARRAY(
-                    SELECT d.ctid FROM {ns}.jobs d
-                    WHERE d.queue = _q AND d.state IN (0, 1, 3) AND NOT d.waits AND d.priority = _p AND d.due <= _now
-                    ORDER BY d.queue, d.priority DESC, d.due, d.id LIMIT _left FOR UPDATE SKIP LOCKED))
-                RETURNING j.id, j.token, j.due, j.queue, j.priority, j.attempts, j.max_attempts, j.crash_count,
-                    j.generation, j.may_restart, j.cancel_requested, j.type, j.version, j.content_type, j.headers, j.body;
-            GET DIAGNOSTICS _taken = ROW_COUNT;
-            _left := _left - _taken;
-            IF _left <= 0 THEN RETURN; END IF;
+            _from_due := -9223372036854775808;
+            _from_id := _first;
+            _to_due := _now;
+            _to_id := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+            IF _q = _reached AND _p > _priority THEN
+                SELECT j.priority INTO _higher FROM {ns}.jobs j
+                WHERE j.queue = _q AND j.state IN (0, 1, 3) AND NOT j.waits AND j.priority < _p AND j.priority > _priority
+                ORDER BY j.queue, j.priority DESC LIMIT 1;
+                IF FOUND THEN
+                    _p := _higher;
+                ELSE
+                    _p := _priority;
+                    _from_due := _due;
+                    _from_id := _id;
+                END IF;
+            ELSE
+                SELECT j.priority INTO _p FROM {ns}.jobs j
+                WHERE j.queue = _q AND j.state IN (0, 1, 3) AND NOT j.waits AND j.priority < _p
+                ORDER BY j.queue, j.priority DESC LIMIT 1;
+                EXIT WHEN NOT FOUND;
+            END IF;
+            LOOP
+                RETURN QUERY
+                    UPDATE {ns}.jobs j SET token = j.token + 1, attempts = j.attempts + 1, started = false, state = 2,
+                        worker = _worker, claimed_at = _now, leased_until = _now + _lease
+                    WHERE j.ctid = ANY (ARRAY(
+                        SELECT d.ctid FROM {ns}.jobs d
+                        WHERE d.queue = _q AND d.state IN (0, 1, 3) AND NOT d.waits AND d.priority = _p
+                            AND (d.due, d.id) >= (_from_due, _from_id) AND (d.due, d.id) <= (_to_due, _to_id)
+                        ORDER BY d.queue, d.priority DESC, d.due, d.id LIMIT _left FOR UPDATE SKIP LOCKED))
+                    RETURNING j.id, j.token, j.due, j.queue, j.priority, j.attempts, j.max_attempts, j.crash_count,
+                        j.generation, j.may_restart, j.cancel_requested, j.type, j.version, j.content_type, j.headers,
+                        j.body;
+                GET DIAGNOSTICS _taken = ROW_COUNT;
+                _left := _left - _taken;
+                IF _left <= 0 THEN RETURN; END IF;
+                EXIT WHEN _from_id = _first; -- else: and what is earlier than the place that was reached
+                _to_due := _from_due;
+                _to_id := _from_id;
+                _from_due := -9223372036854775808;
+                _from_id := _first;
+            END LOOP;
         END LOOP;
     END LOOP;
 END $$;

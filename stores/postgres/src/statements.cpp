@@ -29,7 +29,8 @@ statements::statements(std::string_view name) : statement_table(name) {
         "$6::int4, $7::bytea, $8::int4, $9::bool, $10::int8, $11::int4, $12::int4, $13::bool, $14::int8, $15::text[], "
         "$16::bool)");
     set(query::find_jobs, "find_jobs", "SELECT j.id FROM {ns}.jobs j WHERE j.id = ANY ($1::uuid[])");
-    set(query::claim, "claim", "SELECT * FROM {ns}.claim($1::text[], $2::int4, $3::int8, $4::bytea)");
+    set(query::claim, "claim",
+        "SELECT * FROM {ns}.claim($1::text[], $2::int4, $3::int8, $4::bytea, $5::text, $6::int4, $7::int8, $8::uuid)");
     set(query::settle, "settle",
         "SELECT place, answer, state FROM {ns}.settle($1::uuid[], $2::int8[], $3::int2[], $4::bool[], $5::int8[], "
         "$6::bytea[], $7::bytea[], $8::bytea[], $9::int8)");

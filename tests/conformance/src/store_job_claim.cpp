@@ -175,6 +175,33 @@ void next_due(store_lab& in) {
     check(other && *other > 99h, "a paused queue does not count");
 }
 
+// A store may remember where it is in a queue that is worked off in large batches.
+void nothing_is_left_behind(store_lab& in) {
+    const job_user user(in);
+    std::set<identifier> waiting;
+    for (int i = 0; i < 300; ++i) waiting.insert(add_with(user, "default", i % 3));
+    const auto take = [&](int limit) {
+        auto claimed = user.claim(limit);
+        for (const claimed_job& each : claimed) check(waiting.erase(each.id) == 1, "a job that was waiting is claimed");
+        return claimed;
+    };
+    const auto first = take(80); // all of the highest priority
+    for (const claimed_job& each : first) check_equal(each.priority, 2, "priority of the first");
+    for (std::size_t i = 0; i < 5; ++i) {
+        user.settle(first[i].lease, settlement::kind::release);
+        waiting.insert(first[i].id);
+    }
+    check_equal(take(80).size(), std::size_t{80}, "jobs of a full claim");
+    const identifier urgent = add_with(user, "default", 9);
+    waiting.insert(urgent);
+    const auto next = take(80);
+    check(!next.empty() && next.front().id == urgent, "a more urgent one comes first");
+    waiting.insert(add_with(user, "default", 0, due::at(in.now() - 1h)));
+    while (!take(80).empty()) {
+    }
+    check_equal(waiting.size(), std::size_t{0}, "jobs that nobody could claim");
+}
+
 } // namespace
 
 store_case_list job_claim_cases() {
@@ -185,6 +212,7 @@ store_case_list job_claim_cases() {
         {"a hundred workers never get the same job", &claimed_once},
         {"of a hundred claimants of one job, one gets it", &one_job_for_a_hundred},
         {"two instances never get the same job", &two_instances_share_the_work},
+        {"in a queue that is worked off, nothing is left behind", &nothing_is_left_behind},
         {"a paused queue gives nothing until it is resumed", &paused_queues},
         {"what is running in a paused queue goes on", &pause_lets_running_work_end},
         {"a claim of nothing, or for no time, is refused", &wrong_claims},

@@ -1,0 +1,53 @@
+// Where claims of one process have come to in a queue, so that the next one need not walk over the index entries of all
+// that was taken before, which stay there until a vacuum. Now and then a claim looks at everything all the same: what was
+// given back in between is earlier than the front. Pure but for the time, which is the caller's.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <holdfast/duration.hpp>
+#include <holdfast/identifier.hpp>
+#include <holdfast/job_store.hpp>
+
+namespace holdfast::postgres {
+
+class claim_front {
+public:
+    struct place {
+        std::string queue;
+        int priority = 0;
+        std::int64_t due = 0;
+        identifier id{};
+    };
+    static constexpr duration trusted_for = std::chrono::milliseconds{250};
+    static constexpr int worth_it = 50; // jobs; a smaller claim has the exact order
+
+    // Nothing: look at everything.
+    std::optional<place> before(const claim_request& request, time_point now) {
+        const std::lock_guard lock(mutex_);
+        if (request.limit < worth_it || !front_ || now - looked_at_all_ >= trusted_for) {
+            looked_at_all_ = now;
+            return std::nullopt;
+        }
+        if (std::ranges::find(request.queues, front_->queue) == request.queues.end()) return std::nullopt;
+        return front_;
+    }
+    // `last`: the last job of a claim that got as many as it asked for; nothing when there were not so many.
+    void after(std::optional<place> last) {
+        const std::lock_guard lock(mutex_);
+        front_ = std::move(last);
+    }
+
+private:
+    std::mutex mutex_;
+    std::optional<place> front_;
+    time_point looked_at_all_{};
+};
+
+} // namespace holdfast::postgres
