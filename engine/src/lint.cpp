@@ -69,7 +69,7 @@ std::vector<std::string> lint(std::span<const policy> chain) {
     for (std::size_t i = chain.size(); i-- > 0;) { // from the inside: each layer repeats all that is inside it
         const policy_options& o = chain[i].options();
         for (auto& each : lint(o)) findings.push_back(std::move(each));
-        names = std::string(o.name) + (names.empty() ? "" : " > " + names);
+        names.insert(0, names.empty() ? std::string(o.name) : std::string(o.name) + " > ");
         const auto own = worst_case_calls(o);
         calls =
             calls && own && *own <= 1'000'000'000 / std::max(1L, *calls) ? std::optional(*calls * *own) : std::nullopt;

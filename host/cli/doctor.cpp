@@ -32,7 +32,7 @@ public:
 private:
     static void line(const char* state, std::string what, const std::string& text) {
         what.resize(std::max<std::size_t>(what.size(), 9), ' ');
-        std::cout << state << "  " << what << " " << text << std::endl;
+        std::cout << state << "  " << what << " " << text << "\n" << std::flush;
     }
     int problems_ = 0;
 };

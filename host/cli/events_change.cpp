@@ -128,7 +128,7 @@ replay_point point_of(const std::string& text, store_time now) {
     std::uint64_t position = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), position);
     if (problem == std::errc{} && end == text.data() + text.size()) return {.position = position};
-    if (const auto time = parse_timestamp<store_time>(text)) return {.time = *time};
+    if (const auto time = parse_timestamp<store_time>(text)) return {.time = time};
     if (const auto ago = parse_duration(text))
         return {.time = now - std::chrono::duration_cast<store_time::duration>(*ago)};
     throw usage_error("--from is \"" + text +

@@ -38,8 +38,8 @@ public:
         std::string consumer;
         std::exception_ptr error; // a returned failure is a holdfast::failed here
     };
-    consumers_failed(std::string message, std::vector<each> failures)
-        : std::runtime_error(std::move(message)), failures_(std::move(failures)) {}
+    consumers_failed(const std::string& message, std::vector<each> failures)
+        : std::runtime_error(message), failures_(std::move(failures)) {}
     const std::vector<each>& failures() const noexcept { return failures_; } // in declared order
 
 private:

@@ -285,7 +285,7 @@ private:
         using plain = std::remove_reference_t<Function>;
         if constexpr (detail::is_async<Function>) {
             return async_call<std::decay_t<Function>, Other, Try>(*pipeline_, std::forward<Function>(function),
-                                                                  std::move(other), std::move(stop));
+                                                                  std::forward<Other>(other), std::move(stop));
         } else if constexpr (Try) {
             outcome<detail::attempt_result<plain>> ended;
             execution x{ended.to_fill(), stop, &ended.ledger_to_fill()};

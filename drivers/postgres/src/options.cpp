@@ -106,7 +106,7 @@ std::string options::place() const {
     const std::string_view rest = without_scheme(url);
     std::string text;
     if (!rest.empty()) {
-        const std::string_view authority = rest.substr(0, rest.find_first_of("?"));
+        const std::string_view authority = rest.substr(0, rest.find('?'));
         const std::size_t at = authority.substr(0, authority.find('/')).rfind('@');
         text = authority.substr(at == std::string_view::npos ? 0 : at + 1);
     } else {

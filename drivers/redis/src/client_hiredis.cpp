@@ -39,7 +39,7 @@ public:
 
     // What the socket takes at once even when the system gives it little memory.
     bool begin(const command& what) override {
-        constexpr std::size_t most = 16 * 1024;
+        constexpr std::size_t most = 16'384;
         std::size_t size = 0;
         for (const std::string& each : what) size += each.size() + 16;
         if (size > most || !usable()) return false;

@@ -129,7 +129,7 @@ task<void> inline_dispatcher::dispatch(std::string_view topic, const void* event
     std::string message = std::to_string(failures.size()) + " of " + std::to_string(all.size()) +
                           " domain consumers of \"" + std::string(topic) + "\" failed: ";
     for (std::size_t i = 0; i < failures.size(); ++i) message += (i == 0 ? "" : ", ") + say(failures[i]);
-    throw consumers_failed(std::move(message), std::move(failures));
+    throw consumers_failed(message, std::move(failures));
 }
 
 } // namespace holdfast

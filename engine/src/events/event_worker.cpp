@@ -65,7 +65,7 @@ result<void> event_worker_state::learn_consumers() {
             auto kind = learn(*one);
             if (!kind) return std::unexpected(std::move(kind.error()));
             wants_inbox = wants_inbox || kind->options.inbox;
-            lane.kinds.emplace(std::string(one->topic()), std::move(*kind));
+            lane.kinds.emplace(std::string(one->topic()), *kind);
         }
     }
     if (wants_inbox && inbox == nullptr)

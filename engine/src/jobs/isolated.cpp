@@ -75,7 +75,7 @@ task<worker_state::answer> worker_state::find_process(self s, run r) {
         r->so_far = r->history();
         s->set_deadlines(*r, in);
         co_return answer{};
-    } catch (const operation_cancelled&) {
+    } catch (const operation_cancelled&) { // without a reason of its own
     } catch (const std::exception& e) {
         why = e.what();
     }

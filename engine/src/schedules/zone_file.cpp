@@ -131,8 +131,10 @@ result<std::unique_ptr<time_zone>> read_zone_file(std::string_view bytes) {
     if (footer.starts_with('\n')) {
         footer.remove_prefix(1);
         footer = footer.substr(0, footer.find('\n'));
-        if (!footer.empty() && !(afterwards = zone_rule::parse(footer)))
-            return broken("it is a TZif file whose last line is no rule");
+        if (!footer.empty()) {
+            afterwards = zone_rule::parse(footer);
+            if (!afterwards) return broken("it is a TZif file whose last line is no rule");
+        }
     }
     return std::make_unique<listed_zone>(offsets.front(), std::move(listed), afterwards);
 }

@@ -46,7 +46,7 @@ parameters published(const std::vector<envelope>& batch) {
 
 transport::transport(transport_options how, runtime& on)
     : how_(std::move(how)), locks_(static_cast<std::int32_t>(postgres::advisory_number(how_.name, "events"))),
-      server_(how_, on) {}
+      server_(static_cast<const postgres::options&>(how_), on) {}
 
 transport_capabilities transport::capabilities() const {
     const std::lock_guard lock(mutex_);

@@ -30,7 +30,10 @@ public:
     // All of them, by id.
     const std::map<identifier, record>& all() const noexcept { return records_; }
 
-    void insert(record r) { put(r.job.id, std::move(r)); }
+    void insert(record r) {
+        const identifier id = r.job.id;
+        put(id, std::move(r));
+    }
     void erase(const identifier& id) { put(id, std::nullopt); }
     // Calls change(record&); there must be such a record.
     template <class Change>

@@ -20,7 +20,7 @@ using session = session_of<statements>;
 
 class core : public calls<statements> {
 public:
-    core(store_options how, runtime& on) : calls(how, on), how_(std::move(how)) {}
+    core(store_options how, runtime& on) : calls(static_cast<const options&>(how), on), how_(std::move(how)) {}
 
     const store_options& how() const noexcept { return how_; }
 

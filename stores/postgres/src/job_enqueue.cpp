@@ -159,7 +159,7 @@ others send(session& here, const batch& jobs, const std::vector<std::string>& ne
         bool made = false;
         try {
             made = compat::rows(here.run(query::enqueue_plain_one, one_job(job))) > 0;
-        } catch (const pqxx::unique_violation&) {
+        } catch (const pqxx::unique_violation&) { // not made
         }
         if (!made) found.emplace(job.id, job.id);
         return found;

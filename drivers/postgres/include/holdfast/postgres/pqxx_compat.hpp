@@ -190,8 +190,8 @@ inline fault current_fault() {
     } catch (const pqxx::transaction_rollback& e) {
         return {fault::kind::rolled_back, {}, e.what()};
     } catch (const pqxx::sql_error& e) {
-        const std::string state(e.sqlstate());
-        return {lost(state) ? fault::kind::lost : fault::kind::refused, state, e.what()};
+        const std::string_view state = e.sqlstate();
+        return {lost(state) ? fault::kind::lost : fault::kind::refused, std::string(state), e.what()};
     } catch (const std::exception& e) {
         return {fault::kind::other, {}, e.what()};
     } catch (...) {
