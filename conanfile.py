@@ -27,6 +27,7 @@ class Holdfast(ConanFile):
         "with_postgres": [True, False],
         "with_redis": [True, False],
         "redis_client": ["redis++", "hiredis"],
+        "with_dashboard": [False], # there is none yet
     }
     default_options = {
         "with_folly": False,
@@ -34,6 +35,7 @@ class Holdfast(ConanFile):
         "with_postgres": True,
         "with_redis": True,
         "redis_client": "redis++",
+        "with_dashboard": False,
     }
 
     exports_sources = (
@@ -145,7 +147,6 @@ class Holdfast(ConanFile):
     def package_info(self):
         # find_package(holdfast) finds the package's own files, with holdfast_add_plugin() and the command.
         self.cpp_info.set_property("cmake_find_mode", "none")
-        self.cpp_info.builddirs = [os.path.join("lib", "cmake", "holdfast")]
 
         # Libraries of the system are none of Conan's.
         linked = {p: c for p, _, c, _ in self._libraries if p in [d.ref.name for d in self.dependencies.values()]}
@@ -157,7 +158,9 @@ class Holdfast(ConanFile):
             part.requires = list(requires) + [linked[p] for p in needs if p in linked]
             return part
 
-        add("abstractions").system_libs = ["pthread"]
+        everywhere = add("abstractions")
+        everywhere.system_libs = ["pthread"]
+        everywhere.builddirs = [os.path.join("lib", "cmake", "holdfast")] # of a part: those of the whole are not looked at
         add("json", requires=["abstractions"], needs=["boost"])
         add("engine", ["holdfast_engine"], ["abstractions"])
         add("testing", ["holdfast_testing"], ["engine"])
