@@ -39,7 +39,10 @@ task<void> worker_state::feed(self s) {
         auto claiming = s->claim_all(next);
         const bool fine = co_await std::move(claiming);
         failures = fine ? 0 : failures + 1;
-        if (fine) continue;
+        if (fine) {
+            co_await resume_on(on); // what was claimed begins first
+            continue;
+        }
         auto backing_off = s->back_off(failures);
         co_await std::move(backing_off);
     }
