@@ -124,8 +124,9 @@ void pool::work_on() {
         self.called = false;
         asleep_.push_back(&self);
         const auto called = [&] { return self.called || closing_; };
-        if (waiting_.empty()) self.woken.wait(lock, called);
-        else self.woken.wait_until(lock, waiting_.front()->give_up, called);
+        const time_point until = waiting_.empty() ? never : waiting_.front()->give_up; // that one may be gone meanwhile
+        if (until == never) self.woken.wait(lock, called);
+        else self.woken.wait_until(lock, until, called);
         if (!self.called) std::erase(asleep_, &self);
     }
 }
