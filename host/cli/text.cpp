@@ -11,7 +11,7 @@ std::string in_units(std::chrono::microseconds length) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(length).count();
     if (seconds < 60) return std::to_string(seconds) + " s";
     if (seconds < 3600) return std::to_string(seconds / 60) + " min";
-    if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
+    if (seconds < 172800) return std::to_string(seconds / 3600) + " h";
     return std::to_string(seconds / 86400) + " d";
 }
 

@@ -28,7 +28,7 @@ public:
         if (r.message == conformance::not_offered) return; // one line for all of them
         (r.state == case_result::passed ? passed_ : r.state == case_result::failed ? failed_ : skipped_)++;
         if (r.state != case_result::passed)
-            std::cout << to_text(r.state) << "  " << r.title() << ": " << r.message << std::endl;
+            std::cout << to_text(r.state) << "  " << r.title() << ": " << r.message << "\n" << std::flush;
     }
     // `closing` follows "NAME VERSION conforms: "; empty for the numbers.
     void end(const loaded_plugin& plugin, const conformance::summary& total, const std::string& closing) {
@@ -46,13 +46,13 @@ private:
         std::string name = group_;
         name.resize(std::max<std::size_t>(name.size(), 14), ' ');
         if (passed_ + failed_ + skipped_ == 0) {
-            std::cout << name << " " << conformance::not_offered << std::endl;
+            std::cout << name << " " << conformance::not_offered << "\n" << std::flush;
             return;
         }
         std::cout << name << " " << passed_ << " passed";
         if (failed_ > 0) std::cout << ", " << failed_ << " failed";
         if (skipped_ > 0) std::cout << ", " << skipped_ << " skipped";
-        std::cout << std::endl;
+        std::cout << "\n" << std::flush;
         passed_ = failed_ = skipped_ = 0;
     }
 

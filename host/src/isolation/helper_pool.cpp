@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <system_error>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -51,7 +51,7 @@ helper_pool::helper_pool(std::unique_ptr<zygote> from, pool_options how, runtime
     : zygote_(std::move(from)), how_(std::move(how)), on_(on), log_(log),
       bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!bell_)
-        throw failed({errc::unavailable, "the system gives no event: " + std::string(std::strerror(errno)), {}});
+        throw failed({errc::unavailable, "the system gives no event: " + std::generic_category().message(errno), {}});
     thread_ = std::thread([this] { serve(); });
 }
 
@@ -227,7 +227,7 @@ void helper_pool::hear_zygote() {
         } else if (heard.started) {
             --asked_;
             if (heard.started->id < 0) {
-                const std::string why = "no helper process: " + std::string(std::strerror(heard.started->problem));
+                const std::string why = "no helper process: " + std::generic_category().message(heard.started->problem);
                 for (const auto& each : std::exchange(waiting_, {})) {
                     each->refused = why;
                     to_fire_.push_back(each->served);

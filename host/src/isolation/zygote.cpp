@@ -80,7 +80,7 @@ public:
         sigset_t deaths;
         ::sigemptyset(&deaths);
         ::sigaddset(&deaths, SIGCHLD);
-        ::sigprocmask(SIG_SETMASK, &deaths, nullptr);
+        ::pthread_sigmask(SIG_SETMASK, &deaths, nullptr);
         deaths_ = ::signalfd(-1, &deaths, SFD_CLOEXEC | SFD_NONBLOCK);
         while (::getppid() == parent_) {
             std::array<pollfd, 2> ready{{{control_, POLLIN, 0}, {deaths_, POLLIN, 0}}};
@@ -126,7 +126,7 @@ private:
             read_end.close();
             sigset_t none;
             ::sigemptyset(&none);
-            ::sigprocmask(SIG_SETMASK, &none, nullptr);
+            ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
             ::_exit(helper_({theirs.get(), write_end.get(), with_stores}));
         }
         alive_.insert(id);
@@ -172,7 +172,7 @@ std::unique_ptr<zygote> zygote::fork(std::function<int(helper_side)> helper) {
                       std::nullopt});
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        throw failed({errc::unavailable, "the system gives no socket: " + std::string(std::strerror(errno)), {}});
+        throw failed({errc::unavailable, "the system gives no socket: " + std::generic_category().message(errno), {}});
     file_handle ours(ends[0]);
     file_handle theirs(ends[1]);
     std::cout.flush();
@@ -180,7 +180,7 @@ std::unique_ptr<zygote> zygote::fork(std::function<int(helper_side)> helper) {
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, &before); // no signal before its new handlers are there
+    ::pthread_sigmask(SIG_SETMASK, &all, &before); // no signal before its new handlers are there
     const pid_t parent = ::getpid();
     const pid_t id = ::fork();
     if (id == 0) {
@@ -188,8 +188,8 @@ std::unique_ptr<zygote> zygote::fork(std::function<int(helper_side)> helper) {
         nursery(theirs.get(), parent, std::move(helper)).serve();
     }
     const int problem = errno;
-    ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    if (id < 0) throw failed({errc::unavailable, "cannot fork: " + std::string(std::strerror(problem)), {}});
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (id < 0) throw failed({errc::unavailable, "cannot fork: " + std::generic_category().message(problem), {}});
     return std::unique_ptr<zygote>(new zygote(id, std::move(ours)));
 }
 

@@ -13,7 +13,7 @@ namespace holdfast::events_redis {
 class scripted_transport : public redis::scripted_server {
 public:
     scripted_transport(const transport_options& how, runtime& on)
-        : redis::scripted_server(how, on, transport_scripts()) {}
+        : redis::scripted_server(static_cast<const redis::options&>(how), on, transport_scripts()) {}
 
     // The script's answer; never an error reply.
     task<result<redis::reply>> run(script which, redis::arguments with, redis::access a) {

@@ -98,7 +98,10 @@ task<result<job_lookup>> job_facet::get(identifier id) {
 task<result<job_page>> job_facet::list(job_filter filter, int limit, std::string cursor) {
     if (limit < 1) co_return wrong("a page needs a limit of 1 or more");
     std::optional<identifier> before;
-    if (!cursor.empty() && !(before = parse_identifier(cursor))) co_return wrong("this is no cursor of this list");
+    if (!cursor.empty()) {
+        before = parse_identifier(cursor);
+        if (!before) co_return wrong("this is no cursor of this list");
+    }
     co_return in_.run([&](data& on, store_time now) { return on.jobs.list(filter, limit, before, now); });
 }
 

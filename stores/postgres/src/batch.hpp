@@ -39,8 +39,8 @@ lease_batch make_batch(const Range& arguments, Pick lease_of) {
     for (const auto& each : all) {
         const auto same = [&](const lease_batch::entry& s) { return s.id == each.id && s.token == each.token; };
         std::size_t first = batch.sent.size();
-        for (std::size_t i = batch.sent.size(); i-- > 0 && batch.sent[i].id == each.id;)
-            if (same(batch.sent[i])) first = i;
+        for (std::size_t i = batch.sent.size(); i > 0 && batch.sent[i - 1].id == each.id; --i)
+            if (same(batch.sent[i - 1])) first = i - 1;
         if (first < batch.sent.size()) batch.twice.emplace_back(each.from, first);
         else batch.sent.push_back(each);
     }

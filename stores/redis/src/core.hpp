@@ -14,7 +14,7 @@ namespace holdfast::redis {
 class core : public scripted_server {
 public:
     core(store_options settings, runtime& runs_on)
-        : scripted_server(settings, runs_on, store_scripts()), how(std::move(settings)) {}
+        : scripted_server(static_cast<const options&>(settings), runs_on, store_scripts()), how(std::move(settings)) {}
 
     // The script's answer; never an error reply.
     task<result<reply>> run(script which, arguments with, access a) {

@@ -26,10 +26,9 @@ void joined_lane::run_call(work& w, wake) noexcept {
     } catch (...) {
         call.refuse(current_error());
         try {
-            // Not begun, or undone by SQLite itself: then there is no savepoint to go back to.
             s.exec(query::rollback_to);
             s.exec(query::release);
-        } catch (const failed&) {
+        } catch (const failed&) { // not begun, or undone by SQLite itself: there is no savepoint to go back to
         }
     }
     finish(call, on);
