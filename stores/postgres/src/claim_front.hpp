@@ -24,6 +24,7 @@ public:
         int priority = 0;
         std::int64_t due = 0;
         identifier id{};
+        time_point looked_at_all{}; // of that queue
     };
     static constexpr duration trusted_for = std::chrono::milliseconds{250};
     static constexpr int worth_it = 50; // jobs; a smaller claim has the exact order
@@ -31,15 +32,14 @@ public:
     // Nothing: look at everything.
     std::optional<place> before(const claim_request& request, time_point now) {
         const std::lock_guard lock(mutex_);
-        if (request.limit < worth_it || !front_ || now - looked_at_all_ >= trusted_for) {
-            looked_at_all_ = now;
-            return std::nullopt;
-        }
-        if (std::ranges::find(request.queues, front_->queue) == request.queues.end()) return std::nullopt;
-        return front_;
+        const bool trusted = front_ && now - front_->looked_at_all < trusted_for && request.limit >= worth_it &&
+                             std::ranges::find(request.queues, front_->queue) != request.queues.end();
+        return trusted ? front_ : std::nullopt;
     }
-    // `last`: the last job of a claim that got as many as it asked for; nothing when there were not so many.
-    void after(std::optional<place> last) {
+    // `last`: the last job of a claim that got as many as it asked for; nothing when there were not so many. `from`: what
+    // before() gave at `began`.
+    void after(std::optional<place> last, const std::optional<place>& from, time_point began) {
+        if (last) last->looked_at_all = from ? from->looked_at_all : began;
         const std::lock_guard lock(mutex_);
         front_ = std::move(last);
     }
@@ -47,7 +47,6 @@ public:
 private:
     std::mutex mutex_;
     std::optional<place> front_;
-    time_point looked_at_all_{};
 };
 
 } // namespace holdfast::postgres

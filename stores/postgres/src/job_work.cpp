@@ -132,7 +132,8 @@ claims in_order(const pqxx::result& rows, const claim_request& request) {
 task<result<std::vector<claimed_job>>> jobs::claim(claim_request request) {
     if (auto ok = store_limits::check(request); !ok) co_return std::unexpected(std::move(ok.error()));
     auto run = [&](session& here) {
-        const auto front = front_.before(request, std::chrono::steady_clock::now());
+        const time_point began = std::chrono::steady_clock::now();
+        const auto front = front_.before(request, began);
         const claim_front::place from = front.value_or(claim_front::place());
         parameters p;
         p.many(column::text, request.queues, [](const std::string& q) { return std::string_view(q); });
@@ -141,7 +142,7 @@ task<result<std::vector<claimed_job>>> jobs::claim(claim_request request) {
         p.one(column::text, std::string_view(from.queue)).one(column::int4, from.priority);
         p.one(column::int8, from.due).one(column::uuid, from.id);
         claims made = in_order(here.run(query::claim, p), request);
-        front_.after(std::move(made.last));
+        front_.after(std::move(made.last), front, began);
         return std::move(made.jobs);
     };
     co_return co_await core_.call<std::vector<claimed_job>>(after_loss::unknown, run);
