@@ -65,11 +65,11 @@ struct schedule_node {
 };
 
 struct schedule_fleet {
-    // Begins half a minute after a full hour, by the store's clock.
+    // Begins half a minute after noon, by the store's clock: at the same distance from midnight whenever the test runs.
     explicit schedule_fleet(std::uint64_t order = 0) : on(order), held(memory::make_store({}, &on)) {
         sync_wait(on, held->prepare()).value();
-        const auto hour = std::chrono::ceil<std::chrono::hours>(now());
-        on.advance(hour - now() + std::chrono::seconds{30});
+        const auto noon = std::chrono::ceil<std::chrono::days>(now()) + std::chrono::hours{12};
+        on.advance(noon - now() + std::chrono::seconds{30});
         began = now();
     }
     ~schedule_fleet() {
