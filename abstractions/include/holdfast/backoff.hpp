@@ -40,9 +40,10 @@ private:
 
 // The delay before retry n (n >= 1), without jitter: never negative, never above max_delay, for every n.
 constexpr duration backoff_delay(backoff kind, duration base, duration max_delay, std::int64_t n) noexcept {
-    if (base <= duration::zero() || n < 1) return duration::zero();
+    const std::int64_t step = base.count();
+    if (step <= 0 || n < 1) return duration::zero();
     if (base >= max_delay) return max_delay;
-    const std::int64_t most = max_delay.count() / base.count(); // the largest factor that stays within the cap
+    const std::int64_t most = max_delay.count() / step; // the largest factor that stays within the cap
     switch (kind) {
     case backoff::constant: return base;
     case backoff::linear: return n > most ? max_delay : base * n;

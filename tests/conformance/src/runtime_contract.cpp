@@ -40,13 +40,13 @@ void never_inline(const runtime_factory& make) {
 
 void all_run_once(const runtime_factory& make) {
     const rig r(make);
-    const int per_caller = 5000;
-    const auto total = static_cast<std::size_t>(per_caller * r.callers());
+    constexpr std::size_t per_caller = 5000;
+    const auto total = per_caller * static_cast<std::size_t>(r.callers());
     std::vector<probe> work(total);
     tally all(static_cast<int>(total));
     on_threads(r.callers(), [&](int caller) {
-        for (int i = 0; i < per_caller; ++i) {
-            auto& p = work[static_cast<std::size_t>(caller * per_caller + i)];
+        for (std::size_t i = 0; i < per_caller; ++i) {
+            auto& p = work[static_cast<std::size_t>(caller) * per_caller + i];
             p.count = &all;
             if (!r->post(p)) all.arrive();
         }

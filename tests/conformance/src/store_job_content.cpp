@@ -95,7 +95,7 @@ void wrong_names(store_lab& in) {
     refuse(long_name, "t", {}, "a queue of 1025 bytes");
     refuse("q", long_name, {}, "a type of 1025 bytes");
     refuse("q", "t", long_name, "a unique key of 1025 bytes");
-    refuse("q", std::string(64 * 1024, 'x'), {}, "a type of 64 KB");
+    refuse("q", std::string(std::size_t{64} * 1024, 'x'), {}, "a type of 64 KB");
     refuse(std::string("a\0b", 3), "t", {}, "a queue with a NUL");
     refuse("\xFF\xFE", "t", {}, "a queue that is not UTF-8");
     refuse("q", std::string("a\0b", 3), {}, "a type with a NUL");
