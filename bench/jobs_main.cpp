@@ -128,6 +128,12 @@ task<int> enqueue_until(jobs& with, steady_clock::time_point end) {
 
 double singles(host& producer, int clients, duration lasting) {
     const auto start = steady_clock::now();
+    if (clients == 1) { // a thread that waits for each
+        int made = 0;
+        for (; seconds_since(start) < std::chrono::duration<double>(lasting).count(); ++made)
+            get(producer, producer.jobs().enqueue(no_op<false>{payload()}));
+        return made / seconds_since(start);
+    }
     std::vector<task<int>> running;
     for (int i = 0; i < clients; ++i)
         running.push_back(

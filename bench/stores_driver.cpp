@@ -73,6 +73,13 @@ double driven_store::enqueue_one_by_one(int clients, std::chrono::milliseconds l
     return total / seconds_since(start);
 }
 
+double driven_store::enqueue_by_a_thread(std::chrono::milliseconds lasting) {
+    const auto start = steady_clock::now();
+    int count = 0;
+    for (; steady_clock::now() < start + lasting; ++count) await(jobs().enqueue(make(1, due::now(), 0s)));
+    return count / seconds_since(start);
+}
+
 task<int> driven_store::settle_all(int batch, settlement::kind how) {
     int count = 0;
     for (;;) {

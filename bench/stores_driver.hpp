@@ -41,7 +41,10 @@ public:
 
     // Each gives a rate per second. Rows that succeed are kept for `keep`; nothing = as the store does, 0 = not at all.
     double enqueue_in_bulk(int rows, int batch, holdfast::due when, std::optional<holdfast::duration> keep);
+    // By coroutines on the runtime.
     double enqueue_one_by_one(int clients, std::chrono::milliseconds lasting);
+    // By a thread that waits for each, as a client of pgbench does.
+    double enqueue_by_a_thread(std::chrono::milliseconds lasting);
     // Claims and settles until there is nothing left, by several lanes at once.
     double drain(int batch, int lanes);
 

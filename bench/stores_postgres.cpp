@@ -118,10 +118,16 @@ void enqueueing(store_report& report, const store_scale& scale, server_under_tes
         empty();
         const std::string seconds = std::to_string(std::max<long>(1, scale.singles.count() / 1000));
         const auto [single, same] = best_of(
-            scale.rounds, [&] { return store.enqueue_one_by_one(clients, scale.singles); },
+            scale.rounds,
+            [&] {
+                return clients == 1 ? store.enqueue_by_a_thread(scale.singles)
+                                    : store.enqueue_one_by_one(clients, scale.singles);
+            },
             [&] { return server.pgbench(same_insert, clients, "-T", seconds); });
         const std::string who = ", " + std::to_string(clients) + (clients == 1 ? " client" : " clients");
         report.add({"postgres", "enqueue one by one" + who, single, "jobs/s", "pgbench, the same row", same, 0.9, 0});
+        if (clients == 1)
+            report.add({"postgres", "the same in a coroutine", store.enqueue_one_by_one(1, scale.singles), "jobs/s"});
         report.add({"postgres", "a plain queue by pgbench, insert" + who,
                     server.pgbench(plain_insert, clients, "-T", seconds), "jobs/s"});
     }
