@@ -69,6 +69,13 @@ struct new_job {
     std::optional<identifier> parent{};      // waits until that one has succeeded; an unknown one holds nothing up
     std::optional<duration> keep_for{};      // after success; nothing = the store's default, 0 = not at all
     headers extra{};
+
+    // They may differ in id, payload, headers, unique key and parent alone: those of a bulk mostly are so.
+    bool same_terms(const new_job& other) const noexcept {
+        return queue == other.queue && priority == other.priority && when.how == other.when.how &&
+               when.delay == other.when.delay && when.time == other.when.time && max_attempts == other.max_attempts &&
+               max_crashes == other.max_crashes && may_restart == other.may_restart && keep_for == other.keep_for;
+    }
 };
 
 struct enqueued {
@@ -245,7 +252,8 @@ public:
     virtual task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) = 0;
     // Calls `hint`, on any thread, soon after somebody, other processes included, has made a job in one of these queues
     // claimable: by enqueueing, settling, requeueing or resuming; falling due makes no hint. Hints are only that: several may come as
-    // one, one may come for nothing or get lost, so callers poll as well. `hint` must be quick and must not throw. Null: this store gives none.
+    // one, one may come for nothing or get lost, so callers poll as well. `hint` must not throw, and must be quick, but on a
+    // thread that the store lends for it (thread_loan::listener). Null: this store gives none.
     virtual std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) {
         static_cast<void>(queues);
         static_cast<void>(hint);

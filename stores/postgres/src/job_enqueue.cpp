@@ -65,10 +65,8 @@ private:
         names.erase(std::ranges::unique(names).begin(), names.end());
     }
     static bool are_alike(const new_job& a, const new_job& b) {
-        return a.queue == b.queue && a.what.type == b.what.type && a.what.version == b.what.version &&
-               a.what.content_type == b.what.content_type && a.priority == b.priority && a.when.how == b.when.how &&
-               a.when.delay == b.when.delay && a.when.time == b.when.time && a.max_attempts == b.max_attempts &&
-               a.max_crashes == b.max_crashes && a.may_restart == b.may_restart && a.keep_for == b.keep_for;
+        return a.same_terms(b) && a.what.type == b.what.type && a.what.version == b.what.version &&
+               a.what.content_type == b.what.content_type;
     }
     // By the clock of this machine: it decides about a hint, no more.
     static bool seems_due(const due& when) {
@@ -227,7 +225,11 @@ task<result<std::vector<enqueued>>> jobs::enqueue_batch(std::vector<new_job> all
         if (in == nullptr) core_.doorbell.ring(jobs.woken); // it is committed, and somebody may be idle
         return instead;
     };
-    auto found = co_await core_.call<others>(after_loss::again, run, in);
+    // Without parents, unique keys and new queues it waits for nobody's unit of work.
+    const bool waits_for_none = in == nullptr && !jobs.parents && !jobs.unique && new_queues.empty();
+    auto sending = waits_for_none ? core_.call_here<others>(after_loss::again, run)
+                                  : core_.call<others>(after_loss::again, run, in);
+    auto found = co_await std::move(sending);
     if (!found) co_return std::unexpected(std::move(found.error()));
     if (in == nullptr) core_.learn_queues(new_queues);
 

@@ -10,7 +10,7 @@ namespace holdfast::redis {
 
 namespace {
 
-void add(arguments& to, const new_job& job) {
+std::string packed_terms(const new_job& job) {
     record r;
     r.state = static_cast<int>(job.when.how);
     r.due = static_cast<double>(microseconds(job.when));
@@ -22,7 +22,28 @@ void add(arguments& to, const new_job& job) {
     if (job.unique_key) r.unique_key.append(job.what.type).append(1, '\0').append(*job.unique_key);
     if (job.parent) r.parent = to_text(*job.parent);
     if (job.keep_for) r.keep = static_cast<double>(std::max<std::int64_t>(0, microseconds(*job.keep_for)));
-    to.add(job.id).add(pack(r)).add(encode(job.what, job.extra));
+    return pack(r);
+}
+
+// The number of records and these, for jobs that are alike share one; then per job id, what, and which record, unless
+// there is but one.
+arguments packed_jobs(const std::vector<new_job>& jobs) {
+    const auto alike = [](const new_job& a, const new_job& b) {
+        return a.same_terms(b) && !a.unique_key && !b.unique_key && !a.parent && !b.parent;
+    };
+    std::vector<std::size_t> which(jobs.size(), 1);
+    std::size_t records = 1;
+    for (std::size_t i = 1; i < jobs.size(); ++i) which[i] = alike(jobs[i], jobs[i - 1]) ? records : ++records;
+    arguments all;
+    all.values.reserve(1 + records + jobs.size() * (records == 1 ? 2 : 3));
+    all.add(records);
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        if (i == 0 || which[i] != which[i - 1]) all.add(packed_terms(jobs[i]));
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        all.add(jobs[i].id).add(encode(jobs[i].what, jobs[i].extra));
+        if (records > 1) all.add(which[i]);
+    }
+    return all;
 }
 
 result<void> check_leases(std::span<const job_lease* const> all) {
@@ -72,15 +93,10 @@ std::vector<settled> to_settled(reply& from) {
 task<result<std::vector<enqueued>>> job_facet::enqueue(std::vector<new_job> jobs, unit_of_work* in) {
     if (auto ok = store_limits::check_all(jobs, core_.how.max_payload); !ok) co_return std::unexpected(ok.error());
     if (jobs.empty()) co_return std::vector<enqueued>();
-    arguments with;
-    with.values.reserve(jobs.size() * 3);
     std::vector<enqueued> answers;
     answers.reserve(jobs.size());
-    for (const new_job& each : jobs) {
-        add(with, each);
-        answers.push_back({each.id, true});
-    }
-    auto calling = call_in<std::vector<found_job>>(core_, in, "enqueue", script::enqueue, std::move(with), to_found);
+    for (const new_job& each : jobs) answers.push_back({each.id, true});
+    auto calling = call_in<std::vector<found_job>>(core_, in, "enqueue", script::enqueue, packed_jobs(jobs), to_found);
     const auto found = co_await std::move(calling);
     if (!found) co_return std::unexpected(found.error());
     for (const found_job& each : *found) answers.at(each.place - 1) = {each.id, false};

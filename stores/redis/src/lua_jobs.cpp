@@ -3,34 +3,39 @@
 
 namespace holdfast::redis::lua {
 
-// Per job: id, record with the due time as asked for (how in place of the state), what. Gives place and id of those that
-// were there already.
+// A number of records with the due time as asked for (how in place of the state), and these; then per job: id, what, and
+// the number of its record if there are several. Gives place and id of those that were there already.
 //
-// Most calls bring new jobs that are due now, without key or parent; records that are alike, as in bulk, are worked out
-// once. Nothing is written when one is not so: then comes what follows.
+// Most calls bring new jobs that are due now, without key or parent. Nothing is written when one is not so: then comes
+// what follows.
 const std::string_view enqueue_plain = R"lua(
 local function enqueue_plain()
-  local kinds, found = {}, {}
-  local ids, n = {}, 0
-  for i = 2, stop, 3 do
-    local id, asked = ARGV[i], ARGV[i + 1]
+  local count = tonumber(ARGV[2])
+  local first, step = count + 3, count == 1 and 2 or 3
+  local kinds, lines = {}, {}
+  for i = 1, count do
+    local how, flags, max, _, _, keep, _, _, _, _, _, maxc, gen, pri, q, _, uk, par = struct.unpack(FORM, ARGV[i + 2])
+    if how ~= 0 or uk ~= '' or par ~= '' then return end
+    lines[q] = lines[q] or {}
+    kinds[i] = {
+      struct.pack(FORM, 1, flags, max, 0, now, keep, now, 0, 0, 0, 0, maxc, gen, pri, #q, q, 0, '', 0, '', 0, ''),
+      string.format('%08x%016.0f', 2147483647 - pri, now), lines[q]}
+  end
+  local found, ids, n = {}, {}, 0
+  for i = first, stop, step do
+    local id = ARGV[i]
     if found[id] then return end
     found[id] = true
     n = n + 1
     ids[n] = id
-    if not kinds[asked] then
-      local how, flags, max, _, _, keep, _, _, _, _, _, maxc, gen, pri, q, _, uk, par = struct.unpack(FORM, asked)
-      if how ~= 0 or uk ~= '' or par ~= '' then return end
-      kinds[asked] = {
-        struct.pack(FORM, 1, flags, max, 0, now, keep, now, 0, 0, 0, 0, maxc, gen, pri, #q, q, 0, '', 0, '', 0, ''),
-        string.format('%08x%016.0f', 2147483647 - pri, now), q}
-    end
   end
   local forgets = call('EXISTS', P .. 't') == 1
   for i = 1, n, 2000 do
     local to = math.min(i + 1999, n)
-    for _, there in ipairs(call('HMGET', P .. 'j', unpack(ids, i, to))) do
-      if there then return end
+    if n > 1 then
+      for _, there in ipairs(call('HMGET', P .. 'j', unpack(ids, i, to))) do
+        if there then return end
+      end
     end
     if forgets then
       for _, till in ipairs(call('ZMSCORE', P .. 't', unpack(ids, i, to))) do
@@ -38,19 +43,22 @@ local function enqueue_plain()
       end
     end
   end
-  local records, whats, books, lines = {}, {}, {}, {}
-  for k = 1, n do
-    local id, kind = ids[k], kinds[ARGV[3 * k]]
-    local q = kind[3]
-    local line = lines[q]
-    if not line then line = {}; lines[q] = line end
+  local records, whats, books, i = {}, {}, {}, first
+  for k = 1, 2 * n, 2 do
+    local id, kind = ARGV[i], kinds[step == 2 and 1 or tonumber(ARGV[i + 2])]
+    local line = kind[3]
     local m = #line
     line[m + 1], line[m + 2] = '0', kind[2] .. id
-    records[2 * k - 1], records[2 * k] = id, kind[1]
-    whats[2 * k - 1], whats[2 * k] = id, ARGV[3 * k + 1]
-    books[2 * k - 1], books[2 * k] = '0', id
+    records[k], records[k + 1] = id, kind[1]
+    whats[k], whats[k + 1] = id, ARGV[i + 1]
+    books[k], books[k + 1] = '0', id
+    i = i + step
   end
-  many('HSET', P .. 'j', records, 2 * n)
+  if n == 1 then
+    if call('HSETNX', P .. 'j', records[1], records[2]) == 0 then return end
+  else
+    many('HSET', P .. 'j', records, 2 * n)
+  end
   many('HSET', P .. 'd', whats, 2 * n)
   many('ZADD', P .. 'o', books, 2 * n)
   for q, line in pairs(lines) do
@@ -68,7 +76,10 @@ if plain then return plain end
 const std::string_view enqueue = R"lua(
 local function enqueue()
   local answers, ids, notes = {}, {}, {}
-  for i = at + 1, stop, 3 do ids[#ids + 1] = ARGV[i] end
+  local count = num()
+  local records, step = at, count == 1 and 2 or 3
+  at = at + count
+  for i = at + 1, stop, step do ids[#ids + 1] = ARGV[i] end
   fetch(ids)
   for i = 1, #ids, 2000 do
     for _, note in ipairs(call('ZMSCORE', P .. 't', unpack(ids, i, math.min(i + 1999, #ids)))) do
@@ -76,8 +87,9 @@ local function enqueue()
     end
   end
   for n, id in ipairs(ids) do
-    local j, what = {struct.unpack(FORM, ARGV[at + 2])}, ARGV[at + 3]
-    at = at + 3
+    local record = step == 2 and 1 or tonumber(ARGV[at + 3])
+    local j, what = {struct.unpack(FORM, ARGV[records + record])}, ARGV[at + 2]
+    at = at + step
     local fresh, name = not known[id] and not (notes[n] and tonumber(notes[n]) > now), id
     local other = fresh and j[UK] ~= '' and holder(j[UK])
     if other then fresh, name = false, other end
@@ -135,9 +147,10 @@ local function claimed_record(packed)
 end
 local claimed, n, alike = {}, 0, {}
 local function take(q)
-  local line = P .. 'p:' .. q
-  local ids = call('ZRANGE', line, 0, math.min(room, 2000) - 1)
+  local line, most = P .. 'p:' .. q, math.min(room, 2000)
+  local ids = call('ZRANGE', line, 0, most - 1)
   if #ids == 0 then return false end
+  local more = #ids == most
   call('ZREMRANGEBYRANK', line, 0, #ids - 1)
   for i = 1, #ids do ids[i] = string.sub(ids[i], 25) end
   local whats = call('HMGET', P .. 'd', unpack(ids))
@@ -159,13 +172,16 @@ local function take(q)
   many('ZADD', P .. 'l', leased, m)
   count_by('2' .. q, m / 2)
   room = room - m / 2
-  return room > 0
+  return more and room > 0
 end
 while at < stop and room > 0 do
   local q = arg()
-  if call('SISMEMBER', P .. 'paused', q) == 0 then
-    promote(P .. 's:' .. q, P .. 'p:' .. q)
-    promote(P .. 'r:' .. q, P .. 'p:' .. q)
+  local special = call('EXISTS', P .. 'paused', P .. 's:' .. q, P .. 'r:' .. q) > 0 -- mostly there is none of these
+  if not special or call('SISMEMBER', P .. 'paused', q) == 0 then
+    if special then
+      promote(P .. 's:' .. q, P .. 'p:' .. q)
+      promote(P .. 'r:' .. q, P .. 'p:' .. q)
+    end
     while take(q) do end
   end
 end
