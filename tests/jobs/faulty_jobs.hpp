@@ -1,6 +1,7 @@
 // A job store that fails, or takes its time, on demand: before a call reaches the store, or after it was applied.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <span>
@@ -36,7 +37,7 @@ public:
     std::function<duration()> lag = [] { return duration::zero(); };
     runtime* on = nullptr;
     bool gives_hints = true;
-    int calls[9] = {};
+    std::atomic<int> calls[9] = {};
 
     int count(store_call which) const { return calls[static_cast<int>(which)]; }
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "jobs/faulty_jobs.hpp"
 #include "jobs/worker_lab.hpp"
 #include "runtimes/under_test.hpp"
 
@@ -62,6 +63,38 @@ TEST_CASE("two workers on two threads run each of many jobs once") {
     sync_wait(first.stop());
     sync_wait(second.stop());
     CHECK(sync_wait(lab.store->jobs()->counts()).value().empty());
+}
+
+TEST_CASE("on a thread that the store lends with its hint the claim is made right there, and the handler is not run") {
+    thread_lab lab;
+    const auto here = std::this_thread::get_id();
+    std::atomic<int> ran = 0;
+    std::atomic<bool> ran_here = false;
+    REQUIRE(lab.kinds.add(std::make_unique<test::any_job>(job_options{.name = "work"}, [&](payload, job_context&) {
+        if (std::this_thread::get_id() == here) ran_here = true;
+        ++ran;
+        return test::ended_well();
+    })));
+    test::faulty_jobs store(*lab.store->jobs());
+    std::atomic<int> claims = 0;
+    std::atomic<int> claims_here = 0;
+    store.before = [&](test::store_call which) -> std::optional<error> {
+        if (which == test::store_call::claim) ++(std::this_thread::get_id() == here ? claims_here : claims);
+        return std::nullopt;
+    };
+    job_worker worker({lab.on, store, lab.kinds, lab.log}, {.poll = 1h});
+    REQUIRE(worker.start());
+    for (int n = 1; n <= 50; ++n) {
+        std::this_thread::sleep_for(5ms); // it is idle, most of the time
+        const lent_thread lending(lab.on, n % 2 == 0 ? thread_loan::listener : thread_loan::none);
+        lab.enqueue(1);
+        REQUIRE(lab.eventually([&] { return ran == n; }));
+    }
+    CHECK(claims_here > 0);
+    CHECK(claims_here <= 25);
+    CHECK(claims > 0);
+    CHECK_FALSE(ran_here);
+    sync_wait(worker.stop());
 }
 
 TEST_CASE("a thousand coroutine handlers share two threads") {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include <holdfast/duration.hpp>
 
@@ -54,6 +55,13 @@ private:
     std::atomic<bool> ready_ = false;
 };
 
+// What a thread that is not the runtime's own may be used for.
+enum class thread_loan : unsigned char {
+    none,
+    waiter,   // it is starting something that it will wait for: sync_wait()
+    listener, // a store's, which waits for hints: what one sets off may go on here up to the answer to its first call
+};
+
 // All members may be called from any thread, except stop(), which must not be called from the runtime's own threads.
 class runtime {
 public:
@@ -85,6 +93,13 @@ public:
     // Blocks the calling thread until p is unparked. A runtime on virtual time moves time along meanwhile.
     virtual void wait(parker& p) noexcept { p.park(); }
 
+    // Tells what the calling thread may be used for, until told otherwise; gives what was told before. Virtual so that
+    // whoever asks sees the same, whichever shared object it is in.
+    virtual thread_loan lend_thread(thread_loan what) noexcept { return std::exchange(lent(), what); }
+    // True: the caller may block this thread with one call, which need not go to another thread then. Once for each
+    // loan, so that several things that were begun together still run side by side.
+    [[nodiscard]] bool borrow_thread() noexcept { return lend_thread(thread_loan::none) != thread_loan::none; }
+
     // Takes nothing new, runs what was posted, runs every armed timer with wake::stopped, then returns; nothing runs
     // afterwards. Calling it again does nothing.
     virtual void stop() noexcept = 0;
@@ -94,6 +109,25 @@ protected:
     runtime() = default;
     runtime(const runtime&) = delete;
     runtime& operator=(const runtime&) = delete;
+
+private:
+    static thread_loan& lent() noexcept {
+        static thread_local thread_loan what = thread_loan::none;
+        return what;
+    }
+};
+
+// Lends the calling thread for as long as this lives.
+class lent_thread {
+public:
+    lent_thread(runtime& to, thread_loan what) noexcept : to_(to), before_(to.lend_thread(what)) {}
+    ~lent_thread() { to_.lend_thread(before_); }
+    lent_thread(const lent_thread&) = delete;
+    lent_thread& operator=(const lent_thread&) = delete;
+
+private:
+    runtime& to_;
+    thread_loan before_;
 };
 
 } // namespace holdfast

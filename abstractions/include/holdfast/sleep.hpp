@@ -25,7 +25,9 @@ namespace detail {
 
 class sleeper : timer {
 public:
-    sleeper(runtime& on, time_point due, std::stop_token stop) noexcept : on_(on), due_(due), stop_(std::move(stop)) {
+    // `stops_here`, if given: whether the one who stops it resumes it, there and then; else it is posted.
+    sleeper(runtime& on, time_point due, std::stop_token stop, const bool* stops_here = nullptr) noexcept
+        : on_(on), due_(due), stop_(std::move(stop)), stops_here_(stops_here) {
         run = &woke;
         posted_.run = &posted;
         posted_.self = this;
@@ -68,7 +70,8 @@ private:
     void cancelled() noexcept {
         if (!on_.cancel(*this)) return; // the timer got there first
         end_ = sleep_end::cancelled;
-        if (!on_.post(posted_)) finish(); // a stopped runtime cannot take us; go on right here
+        if (stops_here_ != nullptr && *stops_here_) finish();
+        else if (!on_.post(posted_)) finish(); // a stopped runtime cannot take us; go on right here
     }
     void finish() noexcept {
         if (arrive()) awaiting_.resume();
@@ -83,6 +86,7 @@ private:
     runtime& on_;
     time_point due_;
     std::stop_token stop_;
+    const bool* stops_here_;
     std::coroutine_handle<> awaiting_;
     std::atomic<int> parties_ = 2;
     sleep_end end_ = sleep_end::due;

@@ -35,7 +35,9 @@ detached unpark_at_end(const task<T>& what, parker& done) {
 template <class T>
 T sync_wait(runtime& on, task<T> what) {
     parker done;
+    const lent_thread starting(on, thread_loan::waiter);
     detail::unpark_at_end(what, done);
+    on.lend_thread(thread_loan::none); // some runtimes run other work on the thread that waits
     on.wait(done);
     return what.frame().promise().take();
 }

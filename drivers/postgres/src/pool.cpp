@@ -93,17 +93,26 @@ pool::item* pool::take(slot& with) {
                (free_slots_ > 0 || waiting_.front()->give_up <= std::chrono::steady_clock::now())) {
         next = waiting_.front();
         waiting_.pop_front();
-        if (free_slots_ > 0) {
-            --free_slots_;
-            std::unique_ptr<connection> idle;
-            if (!idle_.empty()) {
-                idle = std::move(idle_.back());
-                idle_.pop_back();
-            }
-            with = slot(*this, std::move(idle));
-        }
+        if (free_slots_ > 0) with = take_slot();
     }
     return next;
+}
+
+// Under the lock, when there is one.
+slot pool::take_slot() {
+    --free_slots_;
+    std::unique_ptr<connection> idle;
+    if (!idle_.empty()) {
+        idle = std::move(idle_.back());
+        idle_.pop_back();
+    }
+    return {*this, std::move(idle)};
+}
+
+std::optional<slot> pool::take_free() {
+    const std::lock_guard lock(mutex_);
+    if (closing_ || free_slots_ == 0 || !waiting_.empty()) return std::nullopt;
+    return take_slot();
 }
 
 void pool::work_on() {

@@ -107,6 +107,7 @@ void hint_listener::ring(subscription& from, std::string first) {
         if (more->message && std::ranges::find(queues, *more->message) == queues.end())
             queues.push_back(std::move(*more->message));
     }
+    const lent_thread lending(on_, thread_loan::listener); // who gets the hint saves a change of threads
     watchers_.ring(queues);
 }
 

@@ -105,6 +105,7 @@ task<result<reply>> scripted_server::run(std::size_t which, arguments with, acce
     try {
         auto what = command_for(which, std::move(with));
         if (!what) co_return std::unexpected(what.error());
+        if (on_.borrow_thread()) co_return run_now(which, *what, std::nullopt, a);
         begun = connections_.begin(*what);
         const auto wait = [&] { return run_now(which, *what, std::exchange(begun, std::nullopt), a); };
         co_return co_await run_blocking(on_, wait);

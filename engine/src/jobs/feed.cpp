@@ -58,7 +58,7 @@ worker_state::next_claims worker_state::plan_claims() {
         const int room = how.concurrency + ahead - running - queues.ready();
         if (auto plans = queues.plan(room, ahead, how.batch); !plans.empty()) {
             const bool unlimited = plans.size() == 1 && queues[plans.front().from.front()].how.concurrency == 0;
-            const bool twice = unlimited && plans.front().limit == how.batch && room >= 2 * how.batch;
+            const bool twice = plenty && unlimited && plans.front().limit == how.batch && room >= 2 * how.batch;
             return {.plans = std::move(plans), .twice = twice};
         }
     }
@@ -109,9 +109,11 @@ task<bool> worker_state::claim(ready_queues::claim_plan plan) {
     }
     store_answered(duty::claim);
     const bool full = claimed->size() >= static_cast<std::size_t>(plan.limit);
-    if (!full) {
+    {
         const locked in(*this);
-        for (const std::size_t i : plan.from) queues[i].dry = true;
+        plenty = full;
+        if (!full)
+            for (const std::size_t i : plan.from) queues[i].dry = true;
     }
     if (!claimed->empty()) deliver(std::move(*claimed));
     co_return true;
@@ -174,7 +176,12 @@ task<time_point> worker_state::next_look() {
 }
 
 void worker_state::hint() noexcept {
-    if (!hinted.exchange(true) && feeder_is_dry) feeder.set();
+    if (hinted.exchange(true) || !feeder_is_dry) return;
+    // On a thread that the store lends the claim is made right here.
+    const thread_loan loan = with.on.lend_thread(thread_loan::none);
+    with.on.lend_thread(loan);
+    if (loan == thread_loan::listener) feeder.set_here();
+    else feeder.set();
 }
 
 } // namespace holdfast::detail

@@ -14,16 +14,10 @@ namespace holdfast {
 class wake_signal {
 public:
     // Any thread. May resume the waiter in place when the runtime is stopping: hold no lock that it takes.
-    void set() noexcept {
-        std::stop_source waiting(std::nostopstate);
-        {
-            const std::lock_guard lock(mutex_);
-            if (set_) return;
-            set_ = true;
-            waiting = std::exchange(waiting_, std::stop_source(std::nostopstate));
-        }
-        waiting.request_stop();
-    }
+    void set() noexcept { wake(false); }
+    // The same, but the waiter goes on in place if it is waiting.
+    void set_here() noexcept { wake(true); }
+
     // False: the runtime has stopped, there is no waiting any more.
     task<bool> wait(runtime& on, time_point until) {
         std::stop_token woken;
@@ -33,7 +27,7 @@ public:
             waiting_ = std::stop_source();
             woken = waiting_.get_token();
         }
-        co_await sleep_until(on, until, std::move(woken));
+        co_await detail::sleeper(on, until, std::move(woken), &here_);
         const std::lock_guard lock(mutex_);
         waiting_ = std::stop_source(std::nostopstate);
         set_ = false;
@@ -41,9 +35,22 @@ public:
     }
 
 private:
+    void wake(bool here) noexcept {
+        std::stop_source waiting(std::nostopstate);
+        {
+            const std::lock_guard lock(mutex_);
+            if (set_) return;
+            set_ = true;
+            here_ = here; // read by the one that stops the sleep, which is this thread
+            waiting = std::exchange(waiting_, std::stop_source(std::nostopstate));
+        }
+        waiting.request_stop();
+    }
+
     std::mutex mutex_;
     std::stop_source waiting_{std::nostopstate};
     bool set_ = false;
+    bool here_ = false;
 };
 
 } // namespace holdfast

@@ -196,7 +196,8 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     time_point give_up_at = never; // with the store, once closing
     bool starter_posted = false;
     bool feeder_waits = false;
-    int contested = 0; // looks in a row that found less than the store had said
+    bool plenty = false; // the last claim got all that it asked for
+    int contested = 0;   // looks in a row that found less than the store had said
     bool settler_waits[2] = {};
     worker_snapshot counts;
     std::optional<time_point> last_recovery_at;

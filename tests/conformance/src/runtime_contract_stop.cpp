@@ -2,6 +2,7 @@
 #include "contract.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace holdfast::conformance {
@@ -29,6 +30,34 @@ void wait_returns(const runtime_factory& make) {
     check_equal(value, 5, "what blocking work gave");
 }
 
+// Of the thread that runs this: at first, once more, and after it has waited for something.
+task<std::array<bool, 3>> borrow_thrice(runtime& on) {
+    const bool first = on.borrow_thread();
+    const bool again = on.borrow_thread();
+    co_await resume_on(on);
+    const bool later = on.borrow_thread();
+    co_return std::array{first, again, later};
+}
+
+void waiting_thread_is_lent_once(const runtime_factory& make) {
+    const rig r(make);
+    check(!r->borrow_thread(), "nobody has lent this thread");
+    on_threads(r.callers(), [&](int) {
+        for (int i = 0; i < 20; ++i) {
+            const auto [first, again, later] = sync_wait(*r, borrow_thrice(*r));
+            check(first, "a thread that waits is lent");
+            check(!again, "but once");
+            check(!later, "and not when it only runs, or waits for, what has left it");
+        }
+    });
+    {
+        const lent_thread listening(*r, thread_loan::listener);
+        sync_wait(*r, borrow_thrice(*r));
+        check(r->lend_thread(thread_loan::none) == thread_loan::listener, "a wait puts back the loan that it found");
+    }
+    check(!r->borrow_thread(), "the loan has ended");
+}
+
 void needs_threads(const rig& r) {
     if (r.alone()) throw case_skipped("this runtime runs everything on the thread that waits for it");
 }
@@ -38,7 +67,7 @@ void blocking_is_apart(const runtime_factory& make) {
     needs_threads(r);
     constexpr int pieces = 2; // a pool of one thread is a pool too, so the second may have to wait for the first
     std::vector<probe> blocking(pieces), posted(pieces), timers(pieces);
-    std::vector<parker> gates(2 * pieces);
+    std::vector<parker> gates(std::size_t{2} * pieces);
     tally all(3 * pieces);
     int refused = 0;
     for (std::size_t i = 0; i < pieces; ++i) {
@@ -183,6 +212,7 @@ std::vector<contract_case> pool_and_stop_cases() {
         {15, "stop() runs what was posted and every timer, and nothing runs afterwards", stop_completes_all},
         {16, "a stopped runtime takes nothing", stopped_takes_nothing},
         {17, "stop() loses nothing that is posted at the same time", stop_races_posters},
+        {18, "a thread that waits for a task is lent to it, once", waiting_thread_is_lent_once},
     };
 }
 

@@ -71,6 +71,15 @@ public:
         co_return co_await connections.run<T>(std::move(here));
     }
 
+    // The same, on this thread if it would only wait; pool::run_here() says for which calls.
+    template <class T, class Function>
+    task<result<T>> call_here(after_loss then, Function function) {
+        auto here = [this, then, f = std::move(function)](slot with) mutable {
+            return on_slot<T>(then, f, std::move(with));
+        };
+        co_return co_await connections.run_here<T>(std::move(here));
+    }
+
     pool connections;
     const Statements texts;
 

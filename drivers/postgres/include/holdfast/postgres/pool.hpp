@@ -69,12 +69,23 @@ public:
     };
     // False: it was not taken, for the pool is closing.
     bool push(item& what);
+    // A connection that is free at once and that nobody waits for.
+    std::optional<slot> take_free();
 
     // Runs function(slot) -> result<T> on a thread of the pool and resumes on the runtime. With needs_slot the slot is
     // one of the pool's connections, else it is empty. errc::unavailable when none became free in time.
     template <class T, class Function>
     task<result<T>> run(Function function, bool needs_slot = true) {
         call<T, Function> waiting(*this, std::move(function), needs_slot);
+        co_return co_await waiting;
+    }
+    // The same on this very thread if that would only wait for it. For what waits for nothing but the server: a call that
+    // could wait for another one that this thread is to begin must not come here.
+    template <class T, class Function>
+    task<result<T>> run_here(Function function) {
+        if (on_.borrow_thread())
+            if (auto free = take_free()) co_return answer_of<T>(function, std::move(*free));
+        call<T, Function> waiting(*this, std::move(function), true);
         co_return co_await waiting;
     }
 
@@ -99,12 +110,24 @@ private:
     template <class T, class Function>
     class call;
 
+    template <class T, class Function>
+    static result<T> answer_of(Function& function, slot with) {
+        try {
+            return function(std::move(with));
+        } catch (const std::exception& e) {
+            return fail(errc::internal, e.what());
+        } catch (...) {
+            return fail(errc::internal, "something that is not a std::exception was thrown");
+        }
+    }
+
     struct sleeper {
         std::condition_variable woken;
         bool called = false; // and no longer in asleep_
     };
     sleeper* call_one() noexcept;
     item* take(slot& with);
+    slot take_slot();
     void work_on();
     void watch_over(const std::stop_token& stop);
     void put_back(std::unique_ptr<connection> used) noexcept;
@@ -155,13 +178,7 @@ private:
             answer_ = fail(errc::unavailable, pool_.how().place() + ": all " + std::to_string(pool_.how().connections) +
                                                   " connections have been in use for " + to_text(patience));
         } else {
-            try {
-                answer_ = function_(std::move(with));
-            } catch (const std::exception& e) {
-                answer_ = fail(errc::internal, e.what());
-            } catch (...) {
-                answer_ = fail(errc::internal, "something that is not a std::exception was thrown");
-            }
+            answer_ = answer_of<T>(function_, std::move(with));
         }
         with = {};
         runtime& on = pool_.on_;

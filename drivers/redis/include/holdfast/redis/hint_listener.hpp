@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <holdfast/job_watchers.hpp>
+#include <holdfast/runtime.hpp>
 
 #include <holdfast/redis/locator.hpp>
 
@@ -19,9 +20,9 @@ namespace holdfast::redis {
 // Any thread.
 class hint_listener {
 public:
-    // The locator must outlive it.
-    hint_listener(const options& how, locator& places, std::string channel)
-        : places_(places), channel_(std::move(channel)), timeout_(how.timeout) {}
+    // The locator and the runtime, to which it lends its thread, must outlive it.
+    hint_listener(const options& how, locator& places, std::string channel, runtime& on)
+        : places_(places), channel_(std::move(channel)), timeout_(how.timeout), on_(on) {}
     // May wait for as long as a connection may take.
     ~hint_listener();
     hint_listener(const hint_listener&) = delete;
@@ -42,6 +43,7 @@ private:
     locator& places_;
     const std::string channel_;
     const duration timeout_;
+    runtime& on_;
     job_watchers watchers_;
     std::mutex mutex_;
     std::condition_variable changed_;

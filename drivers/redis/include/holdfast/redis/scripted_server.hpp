@@ -47,7 +47,7 @@ public:
     // The library must outlive it.
     scripted_server(options settings, runtime& runs_on, const script_library& scripts)
         : how_(std::move(settings)), on_(runs_on), scripts_(scripts), places_(how_), connections_(how_, places_),
-          hints_(how_, places_, key("hints")) {}
+          hints_(how_, places_, key("hints"), on_) {}
 
     // The script's answer; never an error reply.
     task<result<reply>> run(std::size_t which, arguments with, access a);
