@@ -71,7 +71,7 @@ std::vector<job_count> to_counts(reply& from) {
 
 // One look into the books: the jobs found and where it came to.
 struct look {
-    std::string came_to; // empty: there is nothing below
+    std::string came_to; // empty: there is nothing below; *: ask again
     std::vector<job_view> jobs;
 };
 look to_look(reply& from) {
@@ -177,14 +177,16 @@ task<result<job_page>> job_facet::list(job_filter filter, int limit, std::string
         co_return fail(errc::invalid_argument, "this is not a cursor of a page");
     const auto wanted = static_cast<std::size_t>(limit) + 1;
     job_page page;
-    do {
-        const int more = static_cast<int>(std::min<std::size_t>(wanted - page.jobs.size(), 1000));
+    for (bool more = true; more;) {
+        const int at_most = static_cast<int>(std::min<std::size_t>(wanted - page.jobs.size(), 1000));
         auto found =
-            co_await call<look>(core_, script::list, to_arguments(filter, more, cursor), access::read, to_look);
+            co_await call<look>(core_, script::list, to_arguments(filter, at_most, cursor), access::read, to_look);
         if (!found) co_return std::unexpected(found.error());
+        if (found->came_to == "*") continue;
         std::ranges::move(found->jobs, std::back_inserter(page.jobs));
         cursor = std::move(found->came_to);
-    } while (!cursor.empty() && page.jobs.size() < wanted);
+        more = !cursor.empty() && page.jobs.size() < wanted;
+    }
     if (page.jobs.size() == wanted) {
         page.jobs.pop_back();
         page.next = to_text(page.jobs.back().id);

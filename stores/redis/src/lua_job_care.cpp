@@ -60,6 +60,7 @@ for book, before in pairs({x = now, ['e:4'] = now - keep}) do
 end
 for _, id in ipairs(overdue('t', now, 1000)) do enter('t', id, false) end
 write_all()
+keep_book(#stale, {})
 return done
 )lua";
 
@@ -85,6 +86,7 @@ while at < #ARGV do
   answers[#answers + 1] = answer
 end
 write_all()
+keep_book(#answers, {})
 return answers
 )lua";
 

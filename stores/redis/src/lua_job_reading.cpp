@@ -39,12 +39,16 @@ return found
 )lua";
 
 // State or empty, has queue, queue, has type, type, limit, id to start below or empty. Gives the id that the search
-// came to, empty at its end, and the jobs.
+// came to, empty at its end, and the jobs. A * alone: ask again, the book of the open jobs is not complete yet.
 const std::string_view list = R"lua(
 local state, by_queue, queue, by_type, kind, limit, below = arg(), arg(), arg(), arg(), arg(), num(), arg()
 local wanted = tonumber(state)
 local books = {'o', 'f:4', 'f:5', 'f:6', 'f:7', 'f:8'}
 if wanted then books = {wanted < 4 and 'o' or 'f:' .. state} end
+if books[1] == 'o' then
+  keep_book(5000, {})
+  if call('EXISTS', P .. 'ob') == 1 then return {'*'} end
+end
 local look = math.max(limit, 500)
 local from = below == '' and '+' or '(' .. below
 local ids = {}

@@ -43,7 +43,7 @@ local function enqueue_plain()
       end
     end
   end
-  local records, whats, books, i = {}, {}, {}, first
+  local records, whats, i = {}, {}, first
   for k = 1, 2 * n, 2 do
     local id, kind = ARGV[i], kinds[step == 2 and 1 or tonumber(ARGV[i + 2])]
     local line = kind[3]
@@ -51,7 +51,6 @@ local function enqueue_plain()
     line[m + 1], line[m + 2] = '0', kind[2] .. id
     records[k], records[k + 1] = id, kind[1]
     whats[k], whats[k + 1] = id, ARGV[i + 1]
-    books[k], books[k + 1] = '0', id
     i = i + step
   end
   if n == 1 then
@@ -60,7 +59,7 @@ local function enqueue_plain()
     many('HSET', P .. 'j', records, 2 * n)
   end
   many('HSET', P .. 'd', whats, 2 * n)
-  many('ZADD', P .. 'o', books, 2 * n)
+  many('RPUSH', P .. 'ob', ids, n)
   for q, line in pairs(lines) do
     many('ZADD', P .. 'p:' .. q, line, #line)
     call('SADD', P .. 'qs', q)
@@ -326,6 +325,7 @@ local function settle_plain(keep)
   many('ZADD', P .. 'x', own_till, o)
   for q, by in pairs(done) do count_by('2' .. q, by) end
   for q, by in pairs(stays) do count_by('4' .. q, by) end
+  keep_book(n, seen)
 end
 settle_plain(tonumber(ARGV[2]))
 if left == 0 then return table.concat(answers) end

@@ -34,8 +34,8 @@ namespace {
 std::string unit_text() {
     std::string all(lua::prelude);
     for (const std::string_view part :
-         {lua::store_prelude, lua::unit_rules, lua::job_form, lua::job_books, lua::line_rules, lua::end_rules,
-          lua::owner_rules, lua::enqueue, lua::settle, lua::key_claim, lua::key_complete, lua::receive})
+         {lua::store_prelude, lua::unit_rules, lua::job_form, lua::open_book, lua::job_books, lua::line_rules,
+          lua::end_rules, lua::owner_rules, lua::enqueue, lua::settle, lua::key_claim, lua::key_complete, lua::receive})
         all += part;
     all += "local append_all\ndo\n";
     all.append(lua::outbox_rules).append(lua::append);
@@ -58,10 +58,11 @@ std::string script_text(script which) {
         return join({lua::store_prelude, lua::job_form, lua::job_books, lua::owner_rules, body});
     };
     const auto view = [&](std::string_view body) {
-        return join({lua::store_prelude, lua::job_form, lua::job_books, lua::view_rules, body});
+        return join({lua::store_prelude, lua::job_form, lua::open_book, lua::job_books, lua::view_rules, body});
     };
     const auto care = [&](std::string_view body) {
-        return join({lua::store_prelude, lua::job_form, lua::job_books, lua::line_rules, lua::end_rules, body});
+        return join(
+            {lua::store_prelude, lua::job_form, lua::open_book, lua::job_books, lua::line_rules, lua::end_rules, body});
     };
     const auto message = [&](std::string_view body) { return join({lua::store_prelude, lua::outbox_rules, body}); };
     // Those that units of work need as well are functions.
@@ -80,8 +81,8 @@ std::string script_text(script which) {
     case script::started: return owner(lua::started);
     case script::heartbeat: return owner(lua::heartbeat);
     case script::settle:
-        return join({lua::job_form, lua::settle_plain, lua::store_prelude, lua::job_books, lua::line_rules,
-                     lua::end_rules, lua::owner_rules, whole(lua::settle, "settle(answers)")});
+        return join({lua::job_form, lua::open_book, lua::settle_plain, lua::store_prelude, lua::job_books,
+                     lua::line_rules, lua::end_rules, lua::owner_rules, whole(lua::settle, "settle(answers)")});
     case script::progress: return owner(lua::progress);
     case script::recover_stale: return care(lua::recover_stale);
     case script::next_due: return plain(lua::next_due);

@@ -10,6 +10,7 @@
 //   s:<queue>, r:<queue>  zset: the same members by due time, scheduled and waiting for a retry
 //   l             zset: leased jobs by end of lease
 //   o, f:<state>  zset: ids of jobs that are open, or ended so; score 0     e:<state>  the latter by time of end
+//   ob            list: ids of jobs that came in and are not in o yet; some have ended since
 //   ek, x         zset: succeeded jobs with a retention of their own, by time of end (not in e:4), and of its end
 //   t             zset: ids of jobs that were, by the time that this is forgotten
 //   n             hash: state digit, queue -> number (2 processing, 4 to 8 ended, 0 waiting for a parent)
@@ -77,7 +78,7 @@ const script_library& store_scripts();
 // Parts, by topic.
 namespace lua {
 extern const std::string_view store_prelude;
-extern const std::string_view job_form, job_books, line_rules, end_rules, owner_rules, view_rules;
+extern const std::string_view job_form, open_book, job_books, line_rules, end_rules, owner_rules, view_rules;
 extern const std::string_view enqueue_plain, enqueue, claim, started, heartbeat, settle_plain, settle, progress;
 extern const std::string_view recover_stale, cancel, requeue, purge, discard_jobs;
 extern const std::string_view next_due, pause, queues, get, list, counts;

@@ -109,6 +109,41 @@ void pages_of_a_filter(store_lab& in) {
                 "pages of dead letters");
 }
 
+// Of those that a store may keep in another place while nobody has asked for a list.
+void long_lists(store_lab& in) {
+    const job_user user(in);
+    std::set<identifier, std::greater<>> open;
+    for (int i = 0; i < 6; ++i)
+        for (const identifier& id : user.add(2000)) open.insert(id);
+    const auto check_list = [&](const std::string& when) {
+        const auto found = page_through(in, user, {.state = job_state::pending, .queue = {}, .type = {}}, 1000);
+        check_equal(found.size(), open.size(), "number of open jobs in the list, " + when);
+        check(std::ranges::equal(found, open), "the list has the open jobs, newest first, " + when);
+    };
+    const auto work = [&](int count) {
+        const auto claimed = user.claim(count);
+        check_equal(claimed.size(), static_cast<std::size_t>(count), "jobs claimed");
+        std::vector<settlement> batch;
+        for (std::size_t i = 0; i < claimed.size(); ++i) {
+            const kind how = i % 10 == 9 ? kind::release : i % 10 == 8 ? kind::dead_letter : kind::succeed;
+            batch.push_back({.held = &claimed[i].lease, .how = how, .when = {}, .error = {}, .output = {}});
+            if (how != kind::release) open.erase(claimed[i].id);
+        }
+        in.ok(user.jobs().settle(batch), "settle");
+    };
+    work(500);
+    const identifier unwanted = *open.begin();
+    check(user.cancel(unwanted) == cancel_answer::cancelled, "what waits is cancelled");
+    open.erase(unwanted);
+    check_list("for the first time");
+    for (const identifier& id : user.add(100)) open.insert(id);
+    work(700);
+    check_list("after some more have come and gone");
+    user.requeue({unwanted});
+    open.insert(unwanted);
+    check_list("with one that is back");
+}
+
 void counts_by_queue_and_state(store_lab& in) {
     const job_user user(in);
     check(in.ok(user.jobs().counts(), "counts").empty(), "an empty store counts nothing");
@@ -159,6 +194,7 @@ store_case_list job_reading_cases() {
         {"what is due reads as pending, everywhere", &what_is_due_reads_as_pending},
         {"jobs that arrive meanwhile do not shift the pages", &pages_are_stable},
         {"a filtered list pages as well", &pages_of_a_filter},
+        {"a long list of open jobs is complete while jobs come and end", &long_lists},
         {"counts by queue and state", &counts_by_queue_and_state},
         {"a page of none and a cursor made up are refused", &wrong_pages},
         {"the queues that have jobs are listed", &queues_are_listed},
