@@ -70,8 +70,8 @@ private:
     void cancelled() noexcept {
         if (!on_.cancel(*this)) return; // the timer got there first
         end_ = sleep_end::cancelled;
-        if (stops_here_ != nullptr && *stops_here_) finish();
-        else if (!on_.post(posted_)) finish(); // a stopped runtime cannot take us; go on right here
+        const bool here = stops_here_ != nullptr && *stops_here_;
+        if (here || !on_.post(posted_)) finish(); // a stopped runtime cannot take us; go on right here
     }
     void finish() noexcept {
         if (arrive()) awaiting_.resume();
