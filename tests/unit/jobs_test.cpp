@@ -1,9 +1,12 @@
 #include <chrono>
+#include <set>
 #include <string>
 #include <vector>
 
+#include <holdfast/engine.hpp>
 #include <holdfast/job_type.hpp>
 #include <holdfast/json.hpp>
+#include <holdfast/run_or_enqueue.hpp>
 
 #include "catch.hpp"
 #include "jobs_support.hpp"
@@ -54,7 +57,26 @@ struct nearer : careful {
 };
 BOOST_DESCRIBE_STRUCT(nearer, (), ())
 
+// Knows which of its kind are alive.
+struct living {
+    static constexpr job_options options{.name = "test.living", .restart = restart::probe};
+    static inline std::set<const living*> all;
+    living() { all.insert(this); }
+    living(const living&) { all.insert(this); }
+    living& operator=(const living&) = default;
+    ~living() { all.erase(this); }
+};
+
+inline constexpr auto once = policy({.name = "once", .timeout = 1min});
+
 } // namespace jobs_test
+
+template <>
+struct holdfast::codec<jobs_test::living> {
+    static constexpr std::string_view content_type = "text/plain";
+    static std::string encode(const jobs_test::living&) { return "alive"; }
+    static result<jobs_test::living> decode(std::string_view) { return jobs_test::living(); }
+};
 
 using namespace jobs_test;
 
@@ -121,6 +143,39 @@ TEST_CASE("a restart rule is inherited, and the nearest declaration wins") {
     CHECK(b.client.make(nearer{}, {})->may_restart);
     CHECK(b.client.make(inheriting{}, {.restart = restart::allowed})->may_restart);
     CHECK_FALSE(b.client.make(nearer{}, {.restart = restart::never})->may_restart);
+}
+
+TEST_CASE("a coroutine may take its job by reference: the job lives until the handler has ended") {
+    job_bench b;
+    int seen_alive = 0;
+    const auto handler = [&](const living& job, job_context& c) {
+        return [](const living& mine, job_context& in, int& alive) -> task<void> {
+            co_await in.sleep_for(1s);
+            alive += living::all.contains(&mine) ? 1 : 0;
+        }(job, c, seen_alive);
+    };
+    const auto probe = [&](const living& job, job_context& c) {
+        return [](const living& mine, job_context& in, int& alive) -> task<happened> {
+            co_await in.sleep_for(1s);
+            alive += living::all.contains(&mine) ? 1 : 0;
+            co_return happened::no;
+        }(job, c, seen_alive);
+    };
+    const auto kind = job_type_of<living>(handler, probe);
+    null_logger nowhere;
+    job_context context({}, b.on, nowhere, {}, nullptr);
+    CHECK(b.wait(kind->run({}, context)));
+    CHECK(seen_alive == 1);
+    CHECK(b.wait(kind->probe({}, context)) == happened::no);
+    CHECK(seen_alive == 2);
+
+    engine made(b.on, 1);
+    made.add(once);
+    const auto ended = b.wait(run_or_enqueue(b.client, made.policies().bind(once), handler, living()));
+    REQUIRE(ended);
+    CHECK_FALSE(ended->later);
+    CHECK(seen_alive == 3);
+    CHECK(living::all.empty());
 }
 
 TEST_CASE("a job can be due after a while or at a time, by the store's clock") {

@@ -46,8 +46,10 @@ protected:
 
 namespace detail {
 
+// A coroutine may take the job by reference, so the job must stay until what this gives has ended.
 template <class Function, class Job>
-decltype(auto) call_job_function(Function& function, Job job, job_context& context) {
+decltype(auto) call_job_function(Function& function, Job&& job, job_context& context) {
+    static_assert(std::is_rvalue_reference_v<Job&&>, "the job is given away");
     if constexpr (std::is_invocable_v<Function&, Job, job_context&>) return function(std::move(job), context);
     else if constexpr (std::is_invocable_v<Function&, Job, std::stop_token>)
         return function(std::move(job), context.stop_token());
@@ -110,8 +112,9 @@ private:
 
 } // namespace detail
 
-// The handler takes the job and optionally a job_context& or a std::stop_token; blocking, or a coroutine that takes the
-// job by value. With restart::probe, a probe of the same shape that returns happened.
+// The handler takes the job and optionally a job_context& or a std::stop_token; blocking, or a coroutine. It may take
+// the job by value or by const reference: the job lives until the handler has ended. With restart::probe, a probe of the
+// same shape that returns happened.
 template <class Job, class Handler, class Probe = detail::no_probe>
 std::unique_ptr<job_type> job_type_of(Handler handler, Probe probe = {}) {
     static_assert(options_of<Job>().version > 0);
