@@ -120,6 +120,25 @@ TEST_CASE("the probe is not asked about a first run, nor after a failure that is
     CHECK(lab.state(id) == job_state::succeeded);
 }
 
+TEST_CASE("restart allowed, said for one job of a probed type, runs it again without a question") {
+    worker_lab lab;
+    int ran = 0;
+    lab.add(
+        {.name = "work", .restart = restart::probe},
+        [&](payload, job_context&) {
+            ++ran;
+            return test::ended_well();
+        },
+        [](const payload&) { return happened::unknown; });
+    jobs client(lab.store(), lab.ids);
+    auto made = client.make_record({.name = "work"}, restart::probe, lab.job().what, {.restart = restart::allowed});
+    const auto id = crashed(lab, std::move(*made));
+    lab.start();
+    lab.on.advance(1s);
+    CHECK(ran == 1);
+    CHECK(lab.state(id) == job_state::succeeded);
+}
+
 TEST_CASE("a probe that throws leaves the job indeterminate, and a person who requeues it has it run") {
     worker_lab lab;
     int ran = 0;

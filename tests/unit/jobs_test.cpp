@@ -57,6 +57,11 @@ struct nearer : careful {
 };
 BOOST_DESCRIBE_STRUCT(nearer, (), ())
 
+struct probed {
+    static constexpr job_options options{.name = "test.probed", .restart = restart::probe};
+};
+BOOST_DESCRIBE_STRUCT(probed, (), ())
+
 // Knows which of its kind are alive.
 struct living {
     static constexpr job_options options{.name = "test.living", .restart = restart::probe};
@@ -143,6 +148,29 @@ TEST_CASE("a restart rule is inherited, and the nearest declaration wins") {
     CHECK(b.client.make(nearer{}, {})->may_restart);
     CHECK(b.client.make(inheriting{}, {.restart = restart::allowed})->may_restart);
     CHECK_FALSE(b.client.make(nearer{}, {.restart = restart::never})->may_restart);
+}
+
+TEST_CASE("a call can ask for a restart rule that its type can follow, unset means the type's") {
+    job_bench b;
+    using enum restart;
+    CHECK_FALSE(b.client.make(detailed{}, {.restart = unset})->may_restart);
+    CHECK_FALSE(b.client.make(inheriting{}, {.restart = unset})->may_restart);
+    CHECK(b.client.make(plain{}, {.restart = unset})->may_restart);
+    CHECK_FALSE(b.client.make(probed{}, {.restart = never})->may_restart);
+
+    CHECK(b.refusal(b.client.enqueue(plain{}, {.restart = probe})) ==
+          "job \"test.plain\": .restart = restart::probe, but its type has no probe to ask");
+    CHECK_FALSE(b.client.make(detailed{}, {.restart = probe}));
+    CHECK(b.get(b.kept->jobs()->list({}, 10)).jobs.empty());
+
+    const auto asked = b.client.make(probed{}, {.restart = probe});
+    CHECK(asked->may_restart);
+    CHECK_FALSE(asked->extra.contains(job_header::ask_no_probe));
+    CHECK_FALSE(b.client.make(probed{}, {})->extra.contains(job_header::ask_no_probe));
+    const auto unasked = b.client.make(probed{}, {.restart = allowed, .extra = {{"h", "v"}}});
+    CHECK(unasked->may_restart);
+    CHECK(unasked->extra.contains(job_header::ask_no_probe));
+    CHECK(unasked->extra.at("h") == "v");
 }
 
 TEST_CASE("a coroutine may take its job by reference: the job lives until the handler has ended") {

@@ -137,8 +137,8 @@ constexpr const job_options& options_of() {
     return Job::options;
 }
 
-// The restart rule of a job type: its options', or the nearest `static constexpr holdfast::restart restart_rule` of the
-// type and its bases.
+// The restart rule of a job type: the nearest `static constexpr holdfast::restart restart_rule` of the type and its
+// bases, else its options'. Where there are both they say the same.
 template <class Job>
 constexpr restart restart_of() {
     constexpr restart own = Job::options.restart;

@@ -32,6 +32,7 @@ inline constexpr std::string_view correlation_id = "correlation-id";
 inline constexpr std::string_view trace_parent = "traceparent";
 inline constexpr std::string_view idempotency_key = "idempotency-key";
 inline constexpr std::string_view attempts_before = "attempts-before"; // made in process, before it became a job
+inline constexpr std::string_view ask_no_probe = "ask-no-probe"; // restart::allowed said for one job of a probed type
 } // namespace job_header
 
 // Valid until the handler has ended. Any thread.

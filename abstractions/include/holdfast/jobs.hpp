@@ -31,8 +31,8 @@ struct enqueue_options {
     std::optional<std::string> unique_key{}; // at most one unfinished job of its type has it
     std::optional<std::string> queue{};
     std::optional<int> priority{};
-    std::optional<int> attempts{}; // 1 to 100
-    std::optional<holdfast::restart> restart{};
+    std::optional<int> attempts{};              // 1 to 100
+    std::optional<holdfast::restart> restart{}; // unset = the type's; probe only for a type that has one
     std::optional<identifier> parent{}; // waits until that job has succeeded, and is cancelled if it ends otherwise
     std::optional<duration> keep_for{};
     std::optional<identifier> id{}; // the same id twice is one job
@@ -108,7 +108,13 @@ public:
                         "job \"" + what.type + "\": attempts is " + std::to_string(attempts) + ", it may be 1 to 100");
         if (options.after && options.at)
             return fail(errc::invalid_argument, "job \"" + what.type + "\": give either .after or .at, not both");
-        const restart decided = options.restart.value_or(rule);
+        const restart wish = options.restart.value_or(restart::unset);
+        if (wish == restart::probe && rule != restart::probe)
+            return fail(errc::invalid_argument,
+                        "job \"" + what.type + "\": .restart = restart::probe, but its type has no probe to ask");
+        const restart decided = wish == restart::unset ? rule : wish;
+        if (rule == restart::probe && decided == restart::allowed)
+            options.extra.insert_or_assign(std::string(job_header::ask_no_probe), "true");
         new_job made;
         made.id = options.id ? *options.id : ids_.next();
         made.what = std::move(what);

@@ -11,7 +11,8 @@ constexpr duration complain_every = std::chrono::minutes{1};
 constexpr std::size_t most_unknown_kinds = 1000; // remembered
 
 bool is_probed(const job_run& r) noexcept {
-    return r.job.may_restart && r.kind->type.restart() == restart::probe;
+    return r.job.may_restart && r.kind->type.restart() == restart::probe &&
+           !r.job.extra.contains(job_header::ask_no_probe);
 }
 
 bool may_be_in_doubt(const job_run& r) noexcept {
