@@ -279,6 +279,39 @@ TEST_CASE("an isolated handler that ignores its token is killed a little later: 
     CHECK(lab.isolation.taken == 0);
 }
 
+TEST_CASE("a job that may not restart is failed when its process was ended, whether late or stuck") {
+    isolation_lab lab;
+    auto late = retried();
+    late.name = "late";
+    late.timeout = 2s;
+    auto stuck = retried();
+    stuck.name = "stuck";
+    stuck.hard_deadline = 3s;
+    lab.add_isolated(late);
+    lab.add_isolated(stuck);
+    int ran = 0;
+    lab.isolation.how = [&](isolated_job, job_context&, std::stop_token killed) {
+        ++ran;
+        return spins(lab.on, killed);
+    };
+    std::vector<identifier> ids;
+    for (const char* each : {"late", "stuck"}) {
+        auto once = lab.job(each);
+        once.may_restart = false;
+        ids.push_back(lab.enqueue(std::move(once)));
+    }
+    lab.start_isolated({.kill_after = 500ms});
+    lab.on.advance(1min);
+    CHECK(ran == 2);
+    for (const auto& id : ids) {
+        CHECK(lab.state(id) == job_state::failed);
+        CHECK_THAT(lab.look(id).last_error.message, StartsWith("given up while it ran, restart not allowed: "));
+        CHECK_THAT(lab.look(id).last_error.message, ContainsSubstring("its process was ended"));
+    }
+    CHECK(lab.look(ids[0]).last_error.type == "timed_out");
+    CHECK(lab.look(ids[1]).last_error.type == "stuck");
+}
+
 TEST_CASE("waiting for a process costs neither time nor an attempt") {
     isolation_lab lab;
     auto options = retried();

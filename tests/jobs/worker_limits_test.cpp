@@ -67,6 +67,30 @@ TEST_CASE("a handler past its hard deadline is given up as stuck, keeps its slot
     CHECK(lab.look(id).history.front().outcome == "retry"); // the late end changed nothing
 }
 
+TEST_CASE("a job that may not restart is failed when its handler is given up, for that may still run") {
+    worker_lab lab;
+    int ran = 0;
+    lab.add({.name = "work", .retry = {.delay = 1s}, .timeout = 2s, .hard_deadline = 10s},
+            [&](payload, job_context& c) {
+                ++ran;
+                return test::slept_deaf(c, 1h);
+            });
+    auto once = lab.job();
+    once.may_restart = false;
+    const auto id = lab.enqueue(std::move(once));
+    lab.start();
+    lab.on.advance(1min);
+    CHECK(ran == 1);
+    CHECK(lab.state(id) == job_state::failed);
+    CHECK(lab.look(id).last_error.type == "stuck");
+    CHECK(lab.look(id).last_error.message ==
+          "given up while it ran, restart not allowed: the handler did not end by its hard deadline of 10s, and may "
+          "still be running");
+    lab.on.advance(2h);
+    CHECK(ran == 1);
+    CHECK(lab.state(id) == job_state::failed);
+}
+
 TEST_CASE("a job under a policy is tried again within the run, with a token of its own for each attempt") {
     worker_lab lab;
     lab.made.add(twice_more, impatient);

@@ -113,8 +113,20 @@ TEST_CASE("a wish to cancel wins over a stop, a stop over a timeout, and that ov
     CHECK(thrown(in, std::runtime_error("x")).how == kind::cancel);
     random_series random(1);
     CHECK(job_verdict::when_stuck(in, random).how == kind::cancel);
+    CHECK(job_verdict::when_killed(in, true, random).how == kind::cancel);
     in.cancelled = false;
+    CHECK(job_verdict::when_stuck(in, random).how == kind::fail); // for it may still run
+    CHECK(job_verdict::when_killed(in, true, random).error.type == "interrupted");
+    in.stopping = false;
+    CHECK(job_verdict::when_killed(in, true, random).how == kind::fail);
+    CHECK(job_verdict::when_killed(in, false, random).how == kind::fail);
+    CHECK(job_verdict::when_killed(in, false, random).error.type == "timed_out");
+    in.may_restart = true;
     CHECK(job_verdict::when_stuck(in, random).how == kind::retry);
+    CHECK(job_verdict::when_killed(in, true, random).how == kind::retry);
+    CHECK(job_verdict::when_killed(in, false, random).how == kind::retry);
+    in.stopping = true;
+    CHECK(job_verdict::when_killed(in, true, random).how == kind::release);
 }
 
 TEST_CASE("a stop rule counts for timeouts and for returned failures too") {

@@ -144,14 +144,7 @@ task<settlement> worker_state::judge_crash(self s, run r, std::exception_ptr thr
     auto random = s->draw();
     if (crash.killed()) {
         const auto about = s->circumstances_of(*r, r->history());
-        if (!r->past_hard_deadline || about.cancelled || about.stopping)
-            co_return job_verdict::after_error(
-                about, {errc::cancelled, "its process was ended, for it went on although asked to stop", {}}, random)
-                .ending;
-        settlement stuck = job_verdict::when_stuck(about, random);
-        stuck.error.message = "the handler did not end by its hard deadline of " +
-                              to_short_text(*r->kind->options.hard_deadline) + ", so its process was ended";
-        co_return stuck;
+        co_return job_verdict::when_killed(about, r->past_hard_deadline, random);
     }
     s->with.log.warning("job " + to_text(r->job.id) + " \"" + std::string(r->type_name()) +
                         "\" crashed its process at attempt " + std::to_string(r->job.attempt) + " of " +

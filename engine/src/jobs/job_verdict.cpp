@@ -50,10 +50,26 @@ std::optional<verdict> decided_already(const circumstances& about, const job_err
     return verdict{make(kind::fail, {"interrupted", std::string(interrupted_not_allowed) + ": " + what.message})};
 }
 
+job_error out_of_time(const circumstances& about) {
+    return {"timed_out", "the attempt took longer than its timeout of " +
+                             to_short_text(about.options.timeout.value_or(duration::zero()))};
+}
+
 verdict after_timeout(const circumstances& about, random_series& random) {
-    job_error what{"timed_out", "the attempt took longer than its timeout of " +
-                                    to_short_text(about.options.timeout.value_or(duration::zero()))};
-    return judge(about, failure::refused(errc::timed_out), std::move(what), random);
+    return judge(about, failure::refused(errc::timed_out), out_of_time(about), random);
+}
+
+job_error stuck(const circumstances& about, std::string_view then) {
+    return {"stuck", "the handler did not end by its hard deadline of " +
+                         to_short_text(about.options.hard_deadline.value_or(duration::zero())) + std::string(then)};
+}
+
+// Of an attempt that ran when nobody waited for it any more: it may have happened.
+settlement given_up(const circumstances& about, job_error what, random_series& random) {
+    if (about.cancelled) return make(kind::cancel, std::move(what));
+    if (about.may_restart) return judge(about, failure::refused(errc::timed_out), std::move(what), random).ending;
+    what.message = std::string(given_up_not_allowed) + ": " + what.message;
+    return make(kind::fail, std::move(what));
 }
 
 } // namespace
@@ -94,11 +110,17 @@ verdict after_error(const circumstances& about, const error& returned, random_se
 }
 
 settlement when_stuck(const circumstances& about, random_series& random) {
-    job_error what{"stuck", "the handler did not end by its hard deadline of " +
-                                to_short_text(about.options.hard_deadline.value_or(duration::zero())) +
-                                ", and may still be running"};
-    if (about.cancelled) return make(kind::cancel, std::move(what));
-    return judge(about, failure::refused(errc::timed_out), std::move(what), random).ending;
+    return given_up(about, stuck(about, ", and may still be running"), random);
+}
+
+settlement when_killed(const circumstances& about, bool past_hard_deadline, random_series& random) {
+    if (auto decided = decided_already(about, {about.cancelled ? "cancelled" : "stuck",
+                                               "its process was ended, for it went on although asked to stop"}))
+        return std::move(decided->ending);
+    if (past_hard_deadline) return given_up(about, stuck(about, ", so its process was ended"), random);
+    job_error late = out_of_time(about);
+    late.message += ", and its process was ended, for it went on although asked to stop";
+    return given_up(about, std::move(late), random);
 }
 
 std::string clean_text(std::string text) {

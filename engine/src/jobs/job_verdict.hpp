@@ -34,8 +34,10 @@ struct verdict {
 settlement after_return(const circumstances& about, std::string output);
 verdict after_throw(const circumstances& about, const std::exception_ptr& thrown, random_series& random);
 verdict after_error(const circumstances& about, const error& returned, random_series& random);
-// It did not end by its hard deadline.
+// It did not end by its hard deadline, and may still run.
 settlement when_stuck(const circumstances& about, random_series& random);
+// It ran when its process was ended, for that or for going on although asked to stop.
+settlement when_killed(const circumstances& about, bool past_hard_deadline, random_series& random);
 
 settlement make(settlement::kind how, job_error error = {});
 
@@ -43,5 +45,6 @@ settlement make(settlement::kind how, job_error error = {});
 std::string clean_text(std::string text);
 
 inline constexpr std::string_view interrupted_not_allowed = "interrupted by a shutdown, restart not allowed";
+inline constexpr std::string_view given_up_not_allowed = "given up while it ran, restart not allowed";
 
 } // namespace holdfast::job_verdict
