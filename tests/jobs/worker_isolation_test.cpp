@@ -312,6 +312,34 @@ TEST_CASE("a job that may not restart is failed when its process was ended, whet
     CHECK(lab.look(ids[1]).last_error.type == "stuck");
 }
 
+TEST_CASE("after its process was ended an attempt is in doubt, also when the job was put back by a stop") {
+    const bool by_stop = GENERATE(true, false);
+    isolation_lab lab;
+    int asked = 0;
+    job_options how = retried();
+    how.restart = restart::probe;
+    how.isolate = true;
+    how.timeout = 2s;
+    lab.add(
+        how, [](payload, job_context&) { return test::ended_well(); },
+        [&](const payload&) {
+            ++asked;
+            return happened::yes;
+        });
+    lab.isolation.how = [&](isolated_job, job_context&, std::stop_token killed) { return spins(lab.on, killed); };
+    const auto id = lab.enqueue();
+    lab.start_isolated({.kill_after = 500ms});
+    if (by_stop) {
+        lab.on.advance(1s);
+        lab.stop(0s);
+        CHECK(lab.look(id).attempts == 0);
+        lab.start_isolated();
+    }
+    lab.on.advance(5s);
+    CHECK(asked == 1);
+    CHECK(lab.state(id) == job_state::succeeded);
+}
+
 TEST_CASE("waiting for a process costs neither time nor an attempt") {
     isolation_lab lab;
     auto options = retried();

@@ -139,6 +139,44 @@ TEST_CASE("restart allowed, said for one job of a probed type, runs it again wit
     CHECK(lab.state(id) == job_state::succeeded);
 }
 
+TEST_CASE("a run in doubt stays so while the job is put back and put off, until the probe has told") {
+    worker_lab lab;
+    int asked = 0;
+    int ran = 0;
+    auto how = job_options{.name = "work", .retry = {.delay = 1s}, .hard_deadline = 5s, .restart = restart::probe};
+    lab.add(
+        how,
+        [&](payload, job_context& c) {
+            ++ran;
+            return test::slept_deaf(c, 1min);
+        },
+        [&](const payload&) {
+            ++asked;
+            return happened::yes;
+        });
+    const auto id = lab.enqueue();
+    lab.start();
+    lab.on.advance(5100ms);
+    REQUIRE(lab.look(id).last_error.type == "stuck");
+    lab.stop(0s);
+    // Others take it and give it back, so that these are the newest in its history.
+    for (const auto how_back : {settlement::kind::release, settlement::kind::snooze}) {
+        lab.on.advance(2s);
+        const auto taken = lab.get(lab.store().claim({.queues = {"default"}, .limit = 1, .worker = "other"}));
+        REQUIRE(taken.size() == 1);
+        settlement back;
+        back.held = &taken.front().lease;
+        back.how = how_back;
+        const settlement one[] = {back};
+        CHECK(lab.get(lab.store().settle(one)).front().answer == write_answer::done);
+    }
+    lab.start();
+    lab.on.advance(1s);
+    CHECK(asked == 1);
+    CHECK(ran == 1);
+    CHECK(lab.state(id) == job_state::succeeded);
+}
+
 TEST_CASE("a probe that throws leaves the job indeterminate, and a person who requeues it has it run") {
     worker_lab lab;
     int ran = 0;

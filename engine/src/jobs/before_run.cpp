@@ -16,7 +16,16 @@ bool is_probed(const job_run& r) noexcept {
 }
 
 bool may_be_in_doubt(const job_run& r) noexcept {
-    return r.job.crash_count > 0 || r.job.attempt > 1 || r.job.generation > 1;
+    if (r.job.crash_count > 0 || r.job.attempt > 1 || r.job.generation > 1) return true;
+    return r.kind->isolated && r.job.lease.token() > 1; // put back, but its process may have been ended
+}
+
+// Whether the work may have been done in that attempt. Nothing: it was put back, and those before it tell.
+std::optional<bool> leaves_doubt(const attempt_entry& e, bool isolated) {
+    if (e.outcome == "crashed" || e.error.type == "stuck" || is_crash_type(e.error.type)) return true;
+    if (isolated && e.error.type == "timed_out") return true; // its process may have been ended
+    if (e.outcome == "released" || e.outcome == "snoozed") return std::nullopt;
+    return false; // after "indeterminate" a person decided
 }
 
 } // namespace
@@ -94,8 +103,7 @@ task<bool> worker_state::is_in_doubt(self s, run r) {
     if (view == nullptr) co_return false;
     for (const attempt_entry& each : view->history | std::views::reverse) {
         if (each.token == r->job.lease.token()) continue;
-        co_return each.outcome == "crashed" || each.error.type == "stuck" ||
-            is_crash_type(each.error.type); // after "indeterminate" a person decided
+        if (const auto doubt = leaves_doubt(each, r->kind->isolated)) co_return *doubt;
     }
     co_return false;
 }
