@@ -14,6 +14,15 @@ constexpr auto twice_more = policy(
     {.name = "twice-more", .retry = {.max_attempts = 2, .delay = 1s, .backoff = backoff::constant, .jitter = false}});
 constexpr auto impatient = policy({.name = "impatient", .timeout = 2s});
 
+// As a blocking handler is run when no thread of the pool is free.
+task<result<void>> waited_for_a_thread(job_context& c, duration wait, duration work) {
+    c.handler_waits();
+    co_await sleep_for(c.runtime(), wait);
+    c.handler_begins();
+    auto working = test::slept(c, work);
+    co_return co_await std::move(working);
+}
+
 task<result<void>> fails(std::string why) {
     throw std::runtime_error(why);
     co_return result<void>{};
@@ -32,6 +41,48 @@ TEST_CASE("an attempt that is out of time is asked to stop and tried again later
     CHECK(lab.state(id) == job_state::waiting_retry);
     CHECK(lab.look(id).last_error.type == "timed_out");
     CHECK_THAT(lab.look(id).last_error.message, ContainsSubstring("2s"));
+}
+
+TEST_CASE("the time of an attempt begins when its handler has a thread") {
+    worker_lab lab;
+    duration work = 1s;
+    lab.add({.name = "work", .timeout = 2s, .hard_deadline = 3s},
+            [&](payload, job_context& c) { return waited_for_a_thread(c, 10s, work); });
+    const auto in_time = lab.enqueue();
+    lab.start();
+    lab.on.advance(12s);
+    CHECK(lab.state(in_time) == job_state::succeeded);
+    CHECK(lab.worker->snapshot().stuck == 0);
+
+    work = 1h;
+    const auto late = lab.enqueue();
+    lab.on.advance(11900ms);
+    CHECK(lab.state(late) == job_state::processing);
+    lab.on.advance(200ms);
+    CHECK(lab.state(late) == job_state::waiting_retry);
+    CHECK(lab.look(late).last_error.type == "timed_out");
+}
+
+TEST_CASE("a further call within the run gets no more time than the run has left") {
+    worker_lab lab;
+    lab.made.add(twice_more);
+    int calls = 0;
+    const auto fails_once = [](job_context& c, bool fail) -> task<result<void>> {
+        auto running = waited_for_a_thread(c, 1s, fail ? 1s : 1h);
+        auto ended = co_await std::move(running);
+        if (fail) throw std::runtime_error("not yet");
+        co_return ended;
+    };
+    lab.add({.name = "work", .timeout = 3s, .policy = "twice-more"},
+            [&](payload, job_context& c) { return fails_once(c, ++calls == 1); });
+    const auto id = lab.enqueue();
+    lab.start();
+    lab.on.advance(3900ms); // its time began after 1s, and the second call after 3s
+    CHECK(calls == 2);
+    CHECK(lab.state(id) == job_state::processing);
+    lab.on.advance(200ms);
+    CHECK(lab.state(id) == job_state::waiting_retry);
+    CHECK(lab.look(id).last_error.type == "timed_out");
 }
 
 TEST_CASE("what an attempt achieves after its timeout still counts") {

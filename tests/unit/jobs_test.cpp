@@ -206,6 +206,26 @@ TEST_CASE("a coroutine may take its job by reference: the job lives until the ha
     CHECK(living::all.empty());
 }
 
+TEST_CASE("a blocking handler is told of while it waits for a thread and when it has one, a coroutine is not") {
+    struct notes final : handler_clock {
+        void handler_waits() noexcept override { text += "waits "; }
+        void handler_begins() noexcept override { text += "begins "; }
+        std::string text;
+    } told;
+    job_bench b;
+    null_logger nowhere;
+    job_context context({.clock = &told}, b.on, nowhere, {}, nullptr);
+    const payload what{"test.plain", 1, "application/json", R"({"number":1})"};
+    const auto blocking = job_type_of<plain>([&](const plain&) { told.text += "runs"; });
+    CHECK(b.wait(blocking->run(what, context)));
+    CHECK(told.text == "waits begins runs");
+
+    told.text.clear();
+    const auto coroutine = job_type_of<plain>([](const plain&, job_context& c) { return c.sleep_for(1s); });
+    CHECK(b.wait(coroutine->run(what, context)));
+    CHECK(told.text.empty());
+}
+
 TEST_CASE("a job can be due after a while or at a time, by the store's clock") {
     job_bench b;
     const store_time began = b.now();

@@ -35,6 +35,16 @@ inline constexpr std::string_view attempts_before = "attempts-before"; // made i
 inline constexpr std::string_view ask_no_probe = "ask-no-probe"; // restart::allowed said for one job of a probed type
 } // namespace job_header
 
+// Told by whoever calls a blocking handler, so that its timeouts do not run while it waits for a thread. Any thread.
+class handler_clock {
+public:
+    virtual void handler_waits() noexcept = 0;
+    virtual void handler_begins() noexcept = 0; // on the thread that it has got
+
+protected:
+    ~handler_clock() = default;
+};
+
 // Valid until the handler has ended. Any thread.
 class job_context {
 public:
@@ -49,6 +59,7 @@ public:
         int crash_count = 0;
         int generation = 1;
         const headers* extra = nullptr;
+        handler_clock* clock = nullptr; // if there is one to tell
     };
     job_context(const facts& what, holdfast::runtime& on, logger& log, std::stop_token stop, holdfast::jobs* client)
         : facts_(what), on_(on), log_(log), stop_(std::move(stop)), jobs_(client) {}
@@ -115,6 +126,14 @@ public:
     // Sleep within the run; throws operation_cancelled when the run has to stop.
     task<void> sleep_for(duration d) { return sleep(on_, d, stop_); }
     void block_for(duration d) { throw_unless_due(holdfast::block_for(on_, d, stop_)); }
+
+    // For whoever calls a blocking handler; see handler_clock.
+    void handler_waits() const noexcept {
+        if (facts_.clock != nullptr) facts_.clock->handler_waits();
+    }
+    void handler_begins() const noexcept {
+        if (facts_.clock != nullptr) facts_.clock->handler_begins();
+    }
 
     // For whoever runs the handler: what it said, taken out.
     std::optional<job_progress> take_progress() {

@@ -64,6 +64,10 @@ template <class Function, class Job>
 using job_function_result =
     decltype(call_job_function(std::declval<Function&>(), std::declval<Job>(), std::declval<job_context&>()));
 
+// One that is not a coroutine, so it has to wait for a thread.
+template <class Function, class Job>
+inline constexpr bool is_blocking_job_function = !is_task<job_function_result<Function, Job>>;
+
 template <class Job>
 Job decode_job(const payload& what) {
     auto decoded = codec<Job>::decode(what.body);
@@ -88,7 +92,10 @@ public:
 
     task<result<void>> run(payload what, job_context& context) override {
         Job job = decode_job<Job>(what);
+        constexpr bool blocks = is_blocking_job_function<Handler, Job>;
+        if constexpr (blocks) context.handler_waits();
         auto running = run_handler(context.runtime(), [&]() -> decltype(auto) {
+            if constexpr (blocks) context.handler_begins();
             return call_job_function(handler_, std::move(job), context);
         });
         co_return co_await std::move(running);

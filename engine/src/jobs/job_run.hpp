@@ -38,8 +38,12 @@ inline bool is_crash_type(std::string_view type) noexcept {
     return type.starts_with("crashed: ");
 }
 
+namespace detail {
+struct worker_state;
+}
+
 // The worker's lock guards it; `job` and `kind` do not change.
-struct job_run {
+struct job_run final : handler_clock {
     job_run(claimed_job claimed, const job_kind* known, std::size_t in)
         : job(std::move(claimed)), kind(known), queue(in) {}
 
@@ -64,6 +68,8 @@ struct job_run {
     time_point began{};
     time_point deadline = never;
     time_point give_up_at = never;
+    detail::worker_state* timed_by = nullptr; // of one with deadlines, once it has begun
+    bool clock_runs = false;                  // its handler has been on a thread
     std::stop_source stop{std::nostopstate};
     std::optional<job_context> context;
     std::list<job_context> more_contexts;      // of further attempts within the run
@@ -80,6 +86,9 @@ struct job_run {
     exception_history history() const { return {.redeliveries = job.attempt - 1, .calls = job.attempt}; }
     bool isolated() const noexcept { return kind != nullptr && kind->isolated; }
     bool asked_to_stop() const noexcept { return lost || cancelled || timed_out || stopping; }
+
+    void handler_waits() noexcept override;  // run.cpp
+    void handler_begins() noexcept override; // run.cpp
 };
 
 } // namespace holdfast

@@ -64,7 +64,7 @@ void worker_state::want_starter(locked& in) {
     in.starter = true;
 }
 
-job_context::facts worker_state::facts_of(const job_run& r) const {
+job_context::facts worker_state::facts_of(job_run& r) const {
     const int before = r.job.extra.empty() ? 0 : attempts_before(r.job.extra);
     return {.id = r.job.id,
             .token = r.job.lease.token(),
@@ -74,7 +74,8 @@ job_context::facts worker_state::facts_of(const job_run& r) const {
             .max_attempts = before + r.job.max_attempts,
             .crash_count = r.job.crash_count,
             .generation = r.job.generation,
-            .extra = &r.job.extra};
+            .extra = &r.job.extra,
+            .clock = r.timed_by != nullptr ? &r : nullptr};
 }
 
 void worker_state::begin(job_run& r, locked& in) {
@@ -82,6 +83,8 @@ void worker_state::begin(job_run& r, locked& in) {
     ++running;
     r.began = with.on.coarse_now();
     r.stop = std::stop_source();
+    const bool timed = r.kind != nullptr && (r.kind->options.timeout || r.kind->options.hard_deadline);
+    if (timed && !r.isolated()) r.timed_by = this;
     r.context.emplace(facts_of(r), with.on, with.log, r.stop.get_token(), with.client);
     if (!r.isolated()) set_deadlines(r, in); // an isolated one has to find a process first
 }
@@ -95,6 +98,19 @@ void worker_state::set_deadlines(job_run& r, locked& in) {
     if (first >= next_deadline) return;
     next_deadline = first;
     in.minder = true;
+}
+
+// Of a blocking handler: until it has a thread its time does not run. Further calls within the run get no more of it.
+void worker_state::hold_deadlines(job_run& r) {
+    const locked in(*this);
+    if (r.clock_runs || r.timed_out || r.stuck) return;
+    r.deadline = r.give_up_at = never;
+}
+
+void worker_state::release_deadlines(job_run& r) {
+    locked in(*this);
+    if (std::exchange(r.clock_runs, true) || r.timed_out || r.stuck) return;
+    set_deadlines(r, in);
 }
 
 detached worker_state::run_job(self s, run r) {
@@ -237,3 +253,14 @@ void worker_state::finish(const run& r, std::optional<settlement> ending, bool d
 }
 
 } // namespace holdfast::detail
+
+namespace holdfast {
+
+void job_run::handler_waits() noexcept {
+    timed_by->hold_deadlines(*this);
+}
+void job_run::handler_begins() noexcept {
+    timed_by->release_deadlines(*this);
+}
+
+} // namespace holdfast

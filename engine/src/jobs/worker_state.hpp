@@ -90,11 +90,13 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     void want_starter(locked& in);
     void begin(job_run& r, locked& in);
     void set_deadlines(job_run& r, locked& in);
+    void hold_deadlines(job_run& r);
+    void release_deadlines(job_run& r);
     static detached run_job(self s, run r);
     static task<result<void>> call(const self& s, const run& r, job_context& context, bool keep_payload);
     static task<result<void>> run_under_policy(self s, run r);
     job_context& add_context(job_run& r, std::stop_token stop);
-    job_context::facts facts_of(const job_run& r) const;
+    job_context::facts facts_of(job_run& r) const;
     // How a call of the handler ended: neither = well.
     struct call_end {
         std::exception_ptr thrown{};
