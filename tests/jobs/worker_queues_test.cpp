@@ -86,6 +86,17 @@ TEST_CASE("within a queue higher priorities run first, also before what was clai
     lab.start({.concurrency = 1});
     lab.on.advance(1s);
     CHECK(order == "Habc");
+
+    order.clear();
+    for (const char* each : {"1", "2", "3", "4"}) lab.enqueue("work", each);
+    lab.on.run_ready();
+    CHECK(order == "1");
+    REQUIRE(lab.worker->snapshot().prefetched == 3); // quick ones are claimed ahead
+    high = lab.job("work", "H");
+    high.priority = 10;
+    lab.enqueue(std::move(high));
+    lab.on.advance(1s);
+    CHECK(order == "1H234");
 }
 
 TEST_CASE("slow jobs are not claimed ahead of free slots, quick ones are") {
