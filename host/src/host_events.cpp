@@ -227,7 +227,7 @@ void host::impl::start_consumers() {
 void host::impl::tell_of_running_consumers() noexcept {
     const event_worker_snapshot left = consuming_->snapshot();
     if (left.running.empty()) return;
-    exit_code_ = exit_code_ == 0 ? 1 : exit_code_;
+    if (exit_code_ == 0) exit_code_ = 1;
     const running_event& first = left.running.front();
     log_->error(std::to_string(left.running.size()) + (left.running.size() == 1 ? " consumer goes" : " consumers go") +
                 " on although asked to stop, the first is \"" + first.consumer + "\" with \"" + first.topic + "\" " +

@@ -1,12 +1,17 @@
 #include "host_impl.hpp"
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <iostream>
 
 #include <holdfast/engine.hpp>
 #include <holdfast/sleep.hpp>
 #include <holdfast/sync_wait.hpp>
 
 #include "stderr_logger.hpp"
+#include "stop_limit.hpp"
 
 namespace holdfast {
 
@@ -14,6 +19,13 @@ namespace {
 
 [[noreturn]] void misused(std::string why) {
     throw failed({errc::invalid_argument, std::move(why), std::nullopt});
+}
+
+// What is bounded by itself gets so much more, before the process leaves without it.
+constexpr duration to_leave = std::chrono::seconds{2};
+
+constexpr duration sum(duration a, duration b) noexcept {
+    return b >= forever - a ? forever : a + b;
 }
 
 bool is_file(const std::string& plugin) {
@@ -179,6 +191,7 @@ int host::impl::run() {
         spawn_application();
         while (wake_.wait() == detail::wake_up::reload) static_cast<void>(reload()); // logs by itself
         log_->info("stopping");
+        may_leave_ = true;
         stop_watching();
         log_->info("stopped");
         return exit_code_;
@@ -196,15 +209,44 @@ void host::impl::stop_own_runtime() noexcept {
     if (own_runtime_) (*own_runtime_)->stop();
 }
 
+bool host::impl::handlers_run() const {
+    return (worker_ && !worker_->snapshot().running.empty()) || (consuming_ && !consuming_->snapshot().running.empty());
+}
+
+duration host::impl::longest_stop_of_work() const {
+    const auto most = [](const auto& how) { return sum(how.shutdown_grace, sum(how.last_wait, how.last_wait)); };
+    duration longest{};
+    if (worker_) longest = std::max(longest, most(config_.jobs.how));
+    if (consuming_) longest = std::max(longest, most(config_.consumers.how));
+    return sum(longest, to_leave);
+}
+
+// A thread that is in a handler cannot be ended, and the runtime's stop waits for it.
+void host::impl::leave_if_handlers_run() noexcept {
+    if (!handlers_run()) return;
+    log_->error("handlers do not end, so the process leaves without them");
+    if (::ftrylockfile(stdout) == 0) { // a handler may hold it
+        std::cout.flush();
+        std::fflush(stdout);
+    }
+    std::_Exit(exit_code_ == 0 ? 1 : exit_code_.load());
+}
+
 void host::impl::stop() noexcept {
     const std::lock_guard lock(stop_mutex_);
     if (phase_.exchange(phase::stopped) == phase::stopped) return;
     stop_.request_stop();
+    std::optional<detail::stop_limit> limit; // only what run() runs may be left
+    if (may_leave_ && own_runtime_ && (worker_ || consuming_)) limit.emplace([this] { leave_if_handlers_run(); });
+    if (limit) limit->allow(longest_stop_of_work());
     stop_work();
+    if (limit) limit->allow_any();
     zygote_.reset();
     if (running_) sync_wait(*runtime_, running_->join());
+    if (limit) limit->allow(sum(relay_ ? config_.relay.how.last_wait : duration::zero(), to_leave));
     stop_relay(); // last: it still brings what the others have published
     stop_own_runtime();
+    limit.reset();
     request_stop(); // a run() on another thread returns
 }
 

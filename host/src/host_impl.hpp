@@ -127,6 +127,9 @@ private:
     void stop_watching() noexcept;
     void open_store(const detail::plugin_choice& choice, std::optional<facet> only);
     void stop_own_runtime() noexcept;
+    bool handlers_run() const;
+    duration longest_stop_of_work() const;
+    void leave_if_handlers_run() noexcept;
     void warn_of_other_changes(const detail::configuration& read);
     void spawn_application();
     static task<void> run_application(impl& self);
@@ -167,7 +170,8 @@ private:
 
     std::stop_source stop_;
     std::optional<task_scope> running_; // the application, once run() has started it
-    int exit_code_ = 0;
+    std::atomic<int> exit_code_ = 0;
+    bool may_leave_ = false; // with exit_code_, when handlers do not end: the process is run()'s
     bool allow_unknown_policies_ = false;
     bool without_stores_ = false;
     std::vector<detail::asked_promises> asked_; // by the program and the application

@@ -118,7 +118,7 @@ task<result<std::vector<schedule_status>>> host::impl::schedules() {
 void host::impl::tell_of_running_jobs() noexcept {
     const worker_snapshot left = worker_->snapshot();
     if (left.running.empty()) return;
-    exit_code_ = exit_code_ == 0 ? 1 : exit_code_;
+    if (exit_code_ == 0) exit_code_ = 1;
     log_->error(std::to_string(left.running.size()) + (left.running.size() == 1 ? " job goes" : " jobs go") +
                 " on although asked to stop, the first is " + to_text(left.running.front().id) + " \"" +
                 left.running.front().type + "\"; another worker takes over when its lease has run out");

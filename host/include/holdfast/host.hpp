@@ -182,9 +182,10 @@ public:
 
     // Starts if that was not done, and the application plugin if there is one, and returns when that has ended, after
     // SIGTERM, SIGINT or request_stop(), stopped. SIGHUP reloads. Gives the application's exit code, 0 without one, 1
-    // when it cannot start (the reason is logged) or a handler would not end. Jobs and consumers that run get their
-    // grace ([jobs] and [consumers] shutdown_grace); a second SIGTERM or SIGINT cuts it short, and where there are none, or
-    // at the third, ends the process at once, 128 + signal.
+    // when it cannot start (the reason is logged) or a handler would not end; one that keeps its thread for good cannot be
+    // waited for, so the process ends here with that code. Jobs and consumers that run get their grace ([jobs] and
+    // [consumers] shutdown_grace); a second SIGTERM or SIGINT cuts it short, and where there are none, or at the third,
+    // ends the process at once, 128 + signal.
     int run();
     // Makes run() return. Also from the runtime's own threads.
     void request_stop() noexcept;
@@ -193,8 +194,9 @@ public:
     // none; logs either. Calls under way finish on what they started with. Other sections count at the next start.
     result<void> reload();
 
-    // Asks the application to stop, waits until it has, then stops the runtime: nothing runs afterwards. Not from the
-    // runtime's own threads. Calling it again does nothing.
+    // Asks the application to stop, waits until it has, then stops the runtime: nothing runs afterwards. Handlers that
+    // block for good are waited for, unless run() is at it. Not from the runtime's own threads. Calling it again does
+    // nothing.
     void stop() noexcept;
 
     // All policies, in the order of their declaration, those of the application plugin last. Only after start().
