@@ -51,17 +51,24 @@ int report(const std::vector<answer>& answers, bool as_json) {
 
 // Ids of the jobs that match, page by page; gives what use() gives, summed up.
 template <class Use>
-std::uint64_t over_matching(jobs_store& in, const job_filter& filter, Use use) {
+std::uint64_t over_matching(jobs_store& in, const job_filter& filter, Use use,
+                            std::optional<store_time> ended_by = std::nullopt) {
     std::uint64_t total = 0;
     std::string cursor;
     do {
         job_page page = in.get(in.jobs().list(filter, page_size, std::move(cursor)));
         cursor = std::move(page.next);
         std::vector<identifier> ids;
-        for (const job_view& each : page.jobs) ids.push_back(each.id);
+        for (const job_view& each : page.jobs)
+            if (!ended_by || (each.ended && *each.ended <= *ended_by)) ids.push_back(each.id);
         if (!ids.empty()) total += static_cast<std::uint64_t>(use(ids));
     } while (!cursor.empty());
     return total;
+}
+
+std::uint64_t count_matching(jobs_store& in, const job_filter& filter,
+                             std::optional<store_time> ended_by = std::nullopt) {
+    return over_matching(in, filter, [](const std::vector<identifier>& ids) { return ids.size(); }, ended_by);
 }
 
 std::string jobs_text(std::uint64_t count, job_state state) {
@@ -74,8 +81,7 @@ int all_matching(const change& what, const arguments& given) {
         throw usage_error("--all needs a --state that this can be done to: " + std::string(what.fitting));
     jobs_store in(given);
     if (!given.has("--yes")) {
-        const auto count = over_matching(in, filter, [](const std::vector<identifier>& ids) { return ids.size(); });
-        std::cerr << "error: " << jobs_text(count, *filter.state) << " would be " << what.verb
+        std::cerr << "error: " << jobs_text(count_matching(in, filter), *filter.state) << " would be " << what.verb
                   << "; nothing was done, add --yes to do it\n";
         return 1;
     }
@@ -178,11 +184,13 @@ int purge(const arguments& given) {
     if (!is_final(state)) throw usage_error("only jobs that have ended are purged: " + std::string(discarding.fitting));
     const auto age = parse_duration(*age_text);
     if (!age) throw usage_error("--older-than is \"" + *age_text + "\"; expected a duration such as 7d or 12h");
+    jobs_store in(given);
     if (!given.has("--yes")) {
-        std::cerr << "error: purging cannot be taken back; nothing was done, add --yes to do it\n";
+        const auto ended_by = in.now() - std::chrono::duration_cast<std::chrono::microseconds>(*age);
+        std::cerr << "error: " << jobs_text(count_matching(in, {.state = state}, ended_by), state)
+                  << " would be purged, which cannot be taken back; nothing was done, add --yes to do it\n";
         return 1;
     }
-    jobs_store in(given);
     std::uint64_t total = 0;
     for (int count = page_size; count == page_size;) {
         count = in.get(in.jobs().purge(state, *age, page_size));

@@ -240,7 +240,9 @@ TEST_CASE("holdfast jobs purge forgets what ended long ago, and asks first") {
     CHECK_THAT(desk.refusal({"jobs", "purge", "--state", "dead_letter", "--older-than", "soon"}),
                StartsWith("2 error: --older-than is \"soon\"; expected a duration"));
     CHECK_THAT(desk.refusal({"jobs", "purge", "--state", "dead_letter", "--older-than", "0"}),
-               StartsWith("1 error: purging cannot be taken back"));
+               StartsWith("1 error: 1 dead_letter job would be purged, which cannot be taken back; nothing was done"));
+    CHECK_THAT(desk.refusal({"jobs", "purge", "--state", "dead_letter", "--older-than", "1h"}),
+               StartsWith("1 error: 0 dead_letter jobs would be purged"));
     CHECK(desk.out({"jobs", "purge", "--state", "dead_letter", "--older-than", "1h", "--yes"}) ==
           "purged: 0 dead_letter jobs that ended more than 1h ago\n");
     CHECK(desk.out({"jobs", "purge", "--state", "dead_letter", "--older-than", "0", "--yes", "--json"}) ==
