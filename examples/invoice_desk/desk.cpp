@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -68,19 +69,40 @@ desk_numbers count(holdfast::host& host) {
     return add_up(get(host, host.job_store().counts()));
 }
 
+// How many mails have had how many attempts; of the newest, when there are very many.
+std::map<int, int> attempts_so_far(holdfast::host& host) {
+    std::map<int, int> so_far;
+    std::string cursor;
+    for (int pages = 0; pages == 0 || (pages < 4 && !cursor.empty()); ++pages) {
+        auto page = get(host, host.job_store().list({}, 500, std::move(cursor)));
+        for (const auto& each : page.jobs)
+            if (each.attempts > 0) ++so_far[each.attempts];
+        cursor = std::move(page.next);
+    }
+    return so_far;
+}
+
+struct watched {
+    bool killed = false;
+    int worker_code = 0;
+};
+
 // Watches until all have ended; kills the worker in the middle of it.
-void watch(holdfast::host& host, live_view& view, const fs::path& config, const mail_server& server,
-           const fs::path& log) {
+watched watch(holdfast::host& host, live_view& view, const fs::path& config, const mail_server& server,
+              const fs::path& log) {
     std::optional<worker_process> worker(std::in_place, config, server.port(), log);
     view.say("worker " + std::to_string(worker->id()) + " begins");
-    bool killed = false;
+    watched seen;
     while (view.seconds() < std::chrono::duration<double>(longest_run).count()) {
-        const desk_numbers now = count(host);
-        view.show(now);
+        desk_numbers now = count(host);
+        if (view.is_due(now)) {
+            now.attempts = attempts_so_far(host);
+            view.show(now);
+        }
         if (now.ended() == now.total) break;
         if (!worker->runs()) throw std::runtime_error("the worker ended by itself; see its messages above");
-        if (!killed && now.sent * 2 >= now.total) {
-            killed = true;
+        if (!seen.killed && now.sent * 2 >= now.total) {
+            seen.killed = true;
             const pid_t victim = worker->id();
             worker->kill();
             const auto left = std::to_string(count(host).running);
@@ -91,7 +113,8 @@ void watch(holdfast::host& host, live_view& view, const fs::path& config, const 
         std::this_thread::sleep_for(50ms);
     }
     view.end();
-    if (const int code = worker->stop(); code != 0) std::cout << "the worker ended with code " << code << "\n";
+    seen.worker_code = worker->stop();
+    return seen;
 }
 
 } // namespace
@@ -118,8 +141,9 @@ int run_desk(const desk_options& options) {
     live_view view;
     const auto ids = take_in(host, options.mails);
     view.say(std::to_string(ids.size()) + " invoices taken in, acknowledged by the store");
+    watched seen;
     try {
-        watch(host, view, config, server, log);
+        seen = watch(host, view, config, server, log);
     } catch (const std::exception&) {
         std::cerr << std::ifstream(log).rdbuf();
         throw;
@@ -134,6 +158,8 @@ int run_desk(const desk_options& options) {
     desk_report report = make_report(jobs, server);
     report.lost += options.mails - report.mails;
     report.mails = options.mails;
+    report.killed = seen.killed;
+    report.worker_code = seen.worker_code;
     print(report, took);
     return report.good() ? 0 : 1;
 }

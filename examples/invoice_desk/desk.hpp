@@ -8,5 +8,5 @@ struct desk_options {
     int mails = 400;
 };
 
-// 0 when every mail was delivered once or dead-lettered with a reason.
+// 0 when every mail was delivered once or dead-lettered with a reason, although a worker was killed.
 int run_desk(const desk_options& options);

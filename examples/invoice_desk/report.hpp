@@ -15,13 +15,19 @@ struct desk_report {
     int delivered_more = 0;
     int lost = 0;       // acknowledged, and neither delivered nor dead-lettered
     int dead = 0;       // and rightly so
+    int at_odds = 0;    // delivered, but their jobs ended as something else than succeeded
     int recognised = 0; // asked for twice, recognised by its key
     int crashed = 0;    // mails that a worker died over
     int unfinished = 0;
+    bool killed = false;                     // a worker, in the middle of it
+    int worker_code = 0;                     // with which the last one ended
     std::map<int, int> by_attempts;          // of those delivered
     std::map<std::string, int> dead_because; // of the dead
 
-    bool good() const { return mails > 0 && delivered_once + dead == mails && delivered_more == 0; }
+    bool good() const {
+        return mails > 0 && delivered_once + dead == mails && delivered_more + lost + at_odds + unfinished == 0 &&
+               killed && worker_code == 0;
+    }
 };
 
 desk_report make_report(const std::vector<holdfast::job_view>& jobs, const mail_server& server);

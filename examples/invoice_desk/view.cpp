@@ -17,6 +17,14 @@ std::string bar(const desk_numbers& now) {
     return std::string(filled, '#') + std::string(bar_length - filled, '.');
 }
 
+// "  attempts 1:9 2:4"
+std::string attempts_text(const std::map<int, int>& attempts) {
+    std::string text;
+    for (const auto& [number, count] : attempts)
+        text += (text.empty() ? "  attempts " : " ") + std::to_string(number) + ":" + std::to_string(count);
+    return text;
+}
+
 } // namespace
 
 desk_numbers add_up(const std::vector<holdfast::job_count>& counts) {
@@ -44,19 +52,23 @@ double live_view::seconds() const {
 }
 
 std::string live_view::line(const desk_numbers& now) {
-    char text[160];
+    char text[240];
     std::snprintf(text, sizeof(text),
-                  "%5.1fs [%s] waiting %3llu  at work %2llu  retrying %3llu  sent %3llu  dead %2llu  %3.0f/s",
+                  "%5.1fs [%s] waiting %3llu  at work %2llu  retrying %3llu  sent %3llu  dead %2llu  %3.0f/s%s",
                   seconds(), bar(now).c_str(), static_cast<unsigned long long>(now.waiting),
                   static_cast<unsigned long long>(now.running), static_cast<unsigned long long>(now.retrying),
-                  static_cast<unsigned long long>(now.sent), static_cast<unsigned long long>(now.dead), rate_);
+                  static_cast<unsigned long long>(now.sent), static_cast<unsigned long long>(now.dead), rate_,
+                  attempts_text(now.attempts).c_str());
     return text;
+}
+
+bool live_view::is_due(const desk_numbers& now) const {
+    return std::chrono::steady_clock::now() - last_ >= (terminal_ ? 100ms : 1000ms) || now.ended() == now.total;
 }
 
 void live_view::show(const desk_numbers& now) {
     const auto present = std::chrono::steady_clock::now();
     const auto since = present - last_;
-    if (since < (terminal_ ? 100ms : 1000ms) && now.ended() < now.total) return;
     const double seconds_since = std::chrono::duration<double>(since).count();
     rate_ = static_cast<double>(now.ended() - ended_before_) / seconds_since;
     ended_before_ = now.ended();

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,8 @@ struct desk_numbers {
     std::uint64_t retrying = 0;
     std::uint64_t sent = 0;
     std::uint64_t dead = 0;
-    std::uint64_t other = 0; // failed, cancelled, indeterminate: there should be none
+    std::uint64_t other = 0;     // failed, cancelled, indeterminate: there should be none
+    std::map<int, int> attempts; // how many mails have had how many
 
     std::uint64_t ended() const { return sent + dead + other; }
 };
@@ -26,6 +28,8 @@ desk_numbers add_up(const std::vector<holdfast::job_count>& counts);
 class live_view {
 public:
     live_view();
+    // Whether it is time for another look, or there will be none.
+    bool is_due(const desk_numbers& now) const;
     void show(const desk_numbers& now);
     // A sentence of its own, above the line.
     void say(std::string_view sentence);
