@@ -65,6 +65,21 @@ std::vector<settled> read_back(session& here, std::span<const settlement> which,
     return answers;
 }
 
+// A job that succeeds may be forgotten at once, and leaves nothing to read back: after a lost connection nobody can tell
+// whether the first try did that, or somebody who had taken the job over.
+void check_not_forgotten(std::span<const settlement> which, const std::vector<lease_batch::entry>& sent,
+                         const std::vector<settled>& answers) {
+    const auto in_doubt = [&](const lease_batch::entry& e) {
+        return which[e.from].how == settlement::kind::succeed && answers[e.from].answer == write_answer::gone;
+    };
+    if (std::ranges::any_of(sent, in_doubt))
+        throw failed(
+            {errc::unknown_outcome,
+             "the connection was lost while settling; a job of the batch is not there any more, and may have been "
+             "ended and forgotten by this call or by somebody else",
+             {}});
+}
+
 parameters settlements(std::span<const settlement> which, const std::vector<lease_batch::entry>& sent, duration keep) {
     using entry = lease_batch::entry;
     using bytes = std::optional<std::string_view>;
@@ -219,6 +234,7 @@ task<result<std::vector<settled>>> jobs::settle(std::span<const settlement> whic
             const parameters p = settlements(which, open.sent, core_.how().keep_succeeded);
             fill(answers, open, here.run(query::settle, p),
                  [](settled& answer, reader& cells) { answer.now = static_cast<job_state>(cells.integer()); });
+            if (here.retried()) check_not_forgotten(which, open.sent, answers);
         }
         for (const auto& [argument, first] : batch.twice) {
             const settled& earlier = answers[batch.sent[first].from];
