@@ -1,6 +1,12 @@
 // Hints from PostgreSQL: across instances, after the listening connection was lost, and behind a proxy that pools.
 #include <atomic>
+#include <csignal>
 #include <thread>
+
+#include <pqxx/pqxx>
+
+#include <holdfast/engine.hpp>
+#include <holdfast/job_worker.hpp>
 
 #include "harness/tcp_proxy.hpp"
 #include "stores/postgres_support.hpp"
@@ -28,6 +34,41 @@ private:
     std::unique_ptr<job_watch> watch_;
 };
 
+// Counts what it is run with.
+class counted_job final : public job_type {
+public:
+    explicit counted_job(std::atomic<int>& ran) : ran_(ran) {}
+    const job_options& options() const noexcept override { return how_; }
+    holdfast::restart restart() const noexcept override { return how_.restart; }
+    task<result<void>> run(payload, job_context&) override {
+        ++ran_;
+        co_return result<void>{};
+    }
+    task<happened> probe(payload, job_context&) override { co_return happened::no; }
+
+private:
+    std::atomic<int>& ran_;
+    job_options how_{.name = "t"};
+};
+
+// The server process that serves the connection which listens, stopped while this lives.
+class stopped_listener {
+public:
+    explicit stopped_listener(desk& d) {
+        const std::string found = d.sql("SELECT string_agg(pid::text, ',') FROM pg_stat_activity "
+                                        "WHERE application_name = 'holdfast' AND query LIKE '%pg_notify%'");
+        id_ = std::stoi(found);
+        if (found != std::to_string(id_)) throw std::runtime_error("several seem to listen: " + found);
+        ::kill(id_, SIGSTOP);
+    }
+    ~stopped_listener() { ::kill(id_, SIGCONT); }
+    stopped_listener(const stopped_listener&) = delete;
+    stopped_listener& operator=(const stopped_listener&) = delete;
+
+private:
+    pid_t id_;
+};
+
 } // namespace
 
 TEST_CASE("postgres: a listening connection that was ended is opened again") {
@@ -46,7 +87,7 @@ TEST_CASE("postgres: a listening connection that was ended is opened again") {
     }
 }
 
-TEST_CASE("postgres: a listening connection that died silently is noticed, and polling drains meanwhile") {
+TEST_CASE("postgres: a listening connection that died silently is noticed") {
     NEEDS_POSTGRES();
     desk d;
     harness::tcp_proxy proxy(d.server.port());
@@ -61,7 +102,6 @@ TEST_CASE("postgres: a listening connection that died silently is noticed, and p
 
     proxy.drop_replies(true);
     d.add(3);
-    CHECK(d.claim(10).size() == 3); // by those whose connection is good
     const int before = told.count();
     std::this_thread::sleep_for(150ms); // the check is on its way, and its answer is dropped
     proxy.drop_replies(false);
@@ -69,6 +109,35 @@ TEST_CASE("postgres: a listening connection that died silently is noticed, and p
     const int again = told.count();
     d.add(1);
     CHECK(told.more_than(again));
+}
+
+TEST_CASE("postgres: a worker whose listening connection is dead drains its queue by polling") {
+    NEEDS_POSTGRES();
+    desk d(test::postgres::shared_server(), {{"listen_check", "10m"}}); // nobody notices
+    const hints told(d.jobs());
+    REQUIRE(told.more_than(0));
+    std::atomic<int> ran = 0;
+    job_registry kinds;
+    REQUIRE(kinds.add(std::make_unique<counted_job>(ran)));
+    null_logger log;
+    job_worker worker({d.on, d.jobs(), kinds, log}, {.poll = 50ms});
+    REQUIRE(worker.start());
+    const auto there = d.another();
+    const auto ran_all = [&](int all) {
+        const auto give_up = std::chrono::steady_clock::now() + 20s;
+        while (ran < all && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(1ms);
+        return ran == all;
+    };
+    {
+        const stopped_listener dead(d);
+        const int before = told.count();
+        for (int i = 1; i <= 5; ++i) {
+            d.await(there->jobs()->enqueue({d.job(), d.job()}));
+            REQUIRE(ran_all(2 * i));
+        }
+        CHECK(told.count() == before); // no hint was heard
+    }
+    sync_wait(d.on, worker.stop());
 }
 
 TEST_CASE("postgres: behind a proxy that pools transactions there are no hints, and they are still sent") {
@@ -88,15 +157,26 @@ TEST_CASE("postgres: behind a proxy that pools transactions there are no hints, 
     CHECK(d.claim(1).size() == 1);
 }
 
-TEST_CASE("postgres: a job in the application's own transaction makes a hint when that is committed") {
+TEST_CASE("postgres: a job in a transaction makes a hint when that is committed") {
     NEEDS_POSTGRES();
     desk d;
     const hints told(d.jobs());
     REQUIRE(told.more_than(0));
-    const auto unit = d.await(d.kept->begin());
-    d.await(d.jobs().enqueue({d.job()}, unit.get()));
     const int before = told.count();
-    d.await(unit->commit());
+    SECTION("a unit of work of the store's") {
+        const auto unit = d.await(d.kept->begin());
+        d.await(d.jobs().enqueue({d.job()}, unit.get()));
+        CHECK(told.count() == before);
+        d.await(unit->commit());
+    }
+    SECTION("a transaction that a unit of work has joined") {
+        pqxx::connection theirs(d.server.url());
+        pqxx::work transaction(theirs);
+        const auto unit = d.await(d.kept->join(native_transaction::of(transaction)));
+        d.await(d.jobs().enqueue({d.job()}, unit.get()));
+        CHECK(told.count() == before);
+        transaction.commit();
+    }
     CHECK(told.more_than(before));
     CHECK(d.claim(1).size() == 1);
 }
