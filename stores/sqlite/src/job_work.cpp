@@ -120,8 +120,7 @@ public:
 
     plain_successes(session& s, std::span<const settlement> which, std::vector<settled>& answers)
         : s_(s), which_(which), answers_(answers), done_(which.size()),
-          keep_(std::chrono::duration_cast<std::chrono::microseconds>(s.how().keep_succeeded).count()),
-          forget_first_(keep_ <= 0) {}
+          keep_(std::chrono::duration_cast<std::chrono::microseconds>(s.how().keep_succeeded).count()) {}
 
     // True for those that were settled; the others are of another kind, or their leases are not good.
     std::vector<bool> settle() {
@@ -146,21 +145,40 @@ private:
     void end(std::vector<entry>& some, std::uint64_t token) {
         // The first of two with one id comes first.
         std::ranges::sort(some, {}, [](const entry& e) { return std::pair(e.id, e.place); });
-        const std::size_t ended = end_as(some, token, forget_first_);
+        if (some.size() > 1 && surprises_ < 2 && all_end_alike(some, token)) return;
+        ++surprises_;
+        const bool forget = s_.successes_go;
+        const std::size_t ended = end_as(some, token, forget);
         if (ended == some.size()) return;
         std::erase_if(some, [&](const entry& e) { return done_[e.place]; });
-        if (end_as(some, token, !forget_first_) > ended) forget_first_ = !forget_first_; // the next are likely alike
+        if (end_as(some, token, !forget) > ended) s_.successes_go = !forget; // the next are likely alike
+    }
+    // False: not all of them did, and nothing has been written.
+    bool all_end_alike(const std::vector<entry>& some, std::uint64_t token) {
+        s_.exec(query::savepoint_some);
+        bound(s_.successes_go ? query::job_done_forget : query::job_done_keep, some, token).finish();
+        const bool all = s_.changes() == static_cast<int>(some.size());
+        if (!all) s_.exec(query::rollback_some);
+        s_.exec(query::release_some);
+        if (!all) return false;
+        for (const entry& each : some) mark(each.place);
+        return true;
     }
     std::size_t end_as(const std::vector<entry>& some, std::uint64_t token, bool forget) {
-        auto ended = s_.run(forget ? query::job_done_forget : query::job_done_keep, token, keep_, s_.now());
-        for (std::size_t i = 0; i < ids_at_once; ++i) ended.bind(some[std::min(i, some.size() - 1)].id);
+        auto ended = bound(forget ? query::job_done_forget_told : query::job_done_keep_told, some, token);
         std::size_t count = 0;
-        for (; ended.step(); ++count) {
-            const std::size_t place = std::ranges::lower_bound(some, ended.value<identifier>(), {}, &entry::id)->place;
-            done_[place] = true;
-            answers_[place] = {write_answer::done, job_state::succeeded};
-        }
+        for (; ended.step(); ++count)
+            mark(std::ranges::lower_bound(some, ended.value<identifier>(), {}, &entry::id)->place);
         return count;
+    }
+    use bound(query which, const std::vector<entry>& some, std::uint64_t token) {
+        auto made = s_.run(which, token, keep_, s_.now());
+        for (std::size_t i = 0; i < ids_at_once; ++i) made.bind(some[std::min(i, some.size() - 1)].id);
+        return made;
+    }
+    void mark(std::size_t place) {
+        done_[place] = true;
+        answers_[place] = {write_answer::done, job_state::succeeded};
     }
 
     session& s_;
@@ -168,7 +186,7 @@ private:
     std::vector<settled>& answers_;
     std::vector<bool> done_;
     const std::int64_t keep_;
-    bool forget_first_;
+    int surprises_ = 0; // groups that did not end alike
 };
 
 } // namespace

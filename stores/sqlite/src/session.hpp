@@ -31,8 +31,11 @@ public:
         }
     };
     awakening woken;
+    // Jobs that succeeded were not kept, the last time: a guess for the next ones.
+    bool successes_go;
 
-    session(sqlite3* db, const statements& texts, const options& how) noexcept : db_(db), texts_(texts), how_(how) {}
+    session(sqlite3* db, const statements& texts, const options& how) noexcept
+        : successes_go(how.keep_succeeded <= duration::zero()), db_(db), texts_(texts), how_(how) {}
 
     template <class... Value>
     use run(query q, Value&&... values) {

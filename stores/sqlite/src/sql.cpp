@@ -52,6 +52,13 @@ namespace {
     "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,"                                                       \
     "?20,?21,?22,?23,?24,?25,?26,?27,?28,?29,?30,?31,?32,?33,?34,?35"
 
+#define HOLDFAST_FORGET                                                                                                \
+    "DELETE FROM {jobs} WHERE id IN (" HOLDFAST_IDS ") AND token=?1 AND state=2 AND has_children=0 "                   \
+    "AND runs=0 AND large=0 AND coalesce(keep, ?2)<=0"
+#define HOLDFAST_KEEP                                                                                                  \
+    "UPDATE {jobs} SET state=4, ended=?3, expires=?3+keep WHERE id IN (" HOLDFAST_IDS                                  \
+    ") AND token=?1 AND state=2 AND has_children=0 AND coalesce(keep, ?2)>0"
+
 struct entry {
     query which;
     std::string_view text;
@@ -64,6 +71,9 @@ constexpr entry entries[] = {
     {query::savepoint, "SAVEPOINT holdfast_call"},
     {query::release, "RELEASE holdfast_call"},
     {query::rollback_to, "ROLLBACK TO holdfast_call"},
+    {query::savepoint_some, "SAVEPOINT holdfast_some"},
+    {query::release_some, "RELEASE holdfast_some"},
+    {query::rollback_some, "ROLLBACK TO holdfast_some"},
     {query::begin_read, "BEGIN"},
     {query::next_token, "UPDATE {meta} SET value=value+1 WHERE key='token' RETURNING value"},
 
@@ -103,12 +113,12 @@ constexpr entry entries[] = {
      "WHERE seq IN (SELECT seq FROM {jobs} INDEXED BY {jobs_open} WHERE " HOLDFAST_OPEN
      " AND queue=?1 AND priority=?2 AND due<=?3 ORDER BY due, id LIMIT ?4)"},
     // Successes of jobs that have nothing to them: no children, no earlier attempts to delete, no body elsewhere. When one
-    // is kept, its lease is left in the row: that tells that the row is the only record of its last attempt.
-    {query::job_done_forget,
-     "DELETE FROM {jobs} WHERE id IN (" HOLDFAST_IDS ") AND token=?1 AND state=2 AND has_children=0 "
-     "AND runs=0 AND large=0 AND coalesce(keep, ?2)<=0 RETURNING id"},
-    {query::job_done_keep, "UPDATE {jobs} SET state=4, ended=?3, expires=?3+keep WHERE id IN (" HOLDFAST_IDS
-                           ") AND token=?1 AND state=2 AND has_children=0 AND coalesce(keep, ?2)>0 RETURNING id"},
+    // is kept, its lease is left in the row: that tells that the row is the only record of its last attempt. To be told which
+    // rows these were makes it half as dear again.
+    {query::job_done_forget, HOLDFAST_FORGET},
+    {query::job_done_forget_told, HOLDFAST_FORGET " RETURNING id"},
+    {query::job_done_keep, HOLDFAST_KEEP},
+    {query::job_done_keep_told, HOLDFAST_KEEP " RETURNING id"},
     {query::job_heartbeat,
      "UPDATE {jobs} SET leased=?3 WHERE id=?1 AND token=?2 AND state=2 RETURNING cancel_requested"},
     {query::job_started, "UPDATE {jobs} SET started=1 WHERE id=?1 AND token=?2 AND state=2"},

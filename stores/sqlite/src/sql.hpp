@@ -18,6 +18,9 @@ enum class query : std::size_t {
     savepoint,
     release,
     rollback_to,
+    savepoint_some,
+    release_some,
+    rollback_some,
     begin_read,
     next_token,
 
@@ -42,7 +45,9 @@ enum class query : std::size_t {
     job_due,
     job_take,
     job_done_forget,
+    job_done_forget_told,
     job_done_keep,
+    job_done_keep_told,
     job_heartbeat,
     job_started,
     job_progress,
@@ -110,7 +115,7 @@ std::string expand(std::string_view prefix, std::string_view text);
 
 // Rows of job_insert_many.
 inline constexpr std::size_t jobs_at_once = 16;
-// Parameters of job_done_forget and job_done_keep: token, default keep, time, then this many ids, some perhaps twice.
+// Parameters of job_done_forget, job_done_keep and those that tell which: token, default keep, time, then this many ids, some perhaps twice.
 inline constexpr std::size_t ids_at_once = 32;
 
 class statements {
