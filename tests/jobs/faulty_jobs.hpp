@@ -3,9 +3,12 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <holdfast/job_store.hpp>
 #include <holdfast/sleep.hpp>
@@ -37,6 +40,9 @@ public:
     std::function<duration()> lag = [] { return duration::zero(); };
     runtime* on = nullptr;
     bool gives_hints = true;
+    bool hands_over = false; // then by this, what was claimed for the worker
+    std::function<void(claimed_job)> hand{};
+    std::vector<std::string> idle; // the queues of the latest claim that said where to hand to
     std::atomic<int> calls[9] = {};
 
     int count(store_call which) const { return calls[static_cast<int>(which)]; }
@@ -45,6 +51,7 @@ public:
         return pass(store_call::enqueue, inner_.enqueue(std::move(jobs), in));
     }
     task<result<std::vector<claimed_job>>> claim(claim_request request) override {
+        if (!request.then_hand_to.empty()) idle = request.queues;
         return pass(store_call::claim, inner_.claim(std::move(request)));
     }
     task<result<std::vector<write_answer>>> started(std::span<const job_lease* const> which) override {
@@ -69,6 +76,13 @@ public:
     std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) override {
         return gives_hints ? inner_.watch(std::move(queues), std::move(hint)) : nullptr;
     }
+    std::unique_ptr<job_watch> attend(std::vector<std::string> queues, std::function<void()> hint,
+                                      std::function<void(claimed_job)> handed) override {
+        auto made = watch(std::move(queues), std::move(hint));
+        if (!hands_over) return made;
+        hand = std::move(handed);
+        return std::make_unique<addressed>(std::move(made));
+    }
     task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override {
         return pass(store_call::other, inner_.cancel(std::move(which)));
     }
@@ -88,6 +102,12 @@ public:
     task<result<std::vector<job_count>>> counts() override { return pass(store_call::other, inner_.counts()); }
 
 private:
+    struct addressed final : job_watch {
+        explicit addressed(std::unique_ptr<job_watch> of) : hints(std::move(of)) {}
+        std::string address() const override { return "here"; }
+        std::unique_ptr<job_watch> hints;
+    };
+
     template <class T>
     task<result<T>> pass(store_call which, task<result<T>> call) {
         ++calls[static_cast<int>(which)];

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -90,6 +91,9 @@ struct claim_request {
     int limit = 1;
     duration lease_for = std::chrono::seconds{60};
     std::string worker;
+    // When there is less to claim than `limit`: the address of a watch that may be handed, once per queue and on the terms
+    // of this request, a job that comes later. Empty: none.
+    std::string then_hand_to{};
 };
 
 struct claimed_job {
@@ -231,6 +235,8 @@ constexpr std::string_view to_text(cancel_answer a) noexcept {
 class job_watch {
 public:
     virtual ~job_watch() = default;
+    // For claim_request::then_hand_to; empty: nothing is handed to it.
+    virtual std::string address() const { return {}; }
 };
 
 // Any thread. Spans must stay valid until the task has ended. All times are judged by the store's clock.
@@ -258,6 +264,15 @@ public:
         static_cast<void>(queues);
         static_cast<void>(hint);
         return nullptr;
+    }
+    // The same, for a worker. A store may spare an idle one the claim: whoever enqueues a job claims it in the same write for
+    // a watch that a claim has named as then_hand_to, and `handed` gets it, by the rules of `hint`. It is a claim like any other:
+    // what gets lost on the way comes back when its lease has run out. Nothing is handed over in a queue that is paused, and
+    // what comes for a watch that is gone is released.
+    virtual std::unique_ptr<job_watch> attend(std::vector<std::string> queues, std::function<void()> hint,
+                                              std::function<void(claimed_job)> handed) {
+        static_cast<void>(handed);
+        return watch(std::move(queues), std::move(hint));
     }
 
     virtual task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) = 0;

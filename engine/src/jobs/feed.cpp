@@ -101,6 +101,7 @@ task<bool> worker_state::claim(ready_queues::claim_plan plan) {
     request.limit = plan.limit;
     request.lease_for = how.lease;
     request.worker = name;
+    request.then_hand_to = address;
     auto claiming = with.store.claim(std::move(request));
     auto claimed = co_await std::move(claiming);
     if (!claimed) {
@@ -119,7 +120,15 @@ task<bool> worker_state::claim(ready_queues::claim_plan plan) {
     co_return true;
 }
 
-void worker_state::deliver(std::vector<claimed_job> claimed) {
+// A job that the store has claimed for this worker, which it took to be idle.
+void worker_state::handed(claimed_job job) {
+    std::vector<claimed_job> one;
+    one.push_back(std::move(job));
+    deliver(std::move(one), false);
+    hint(); // the next claim says that it is idle again
+}
+
+void worker_state::deliver(std::vector<claimed_job> claimed, bool asked_for) {
     std::vector<run> runs;
     runs.reserve(claimed.size());
     for (claimed_job& each : claimed) {
@@ -135,11 +144,19 @@ void worker_state::deliver(std::vector<claimed_job> claimed) {
         r.place = all.size();
         r.held = true;
         all.push_back(std::move(each));
-        if (stopping || paused) add_ending(r, job_verdict::make(settlement::kind::release), in);
+        if (stopping || paused || (!asked_for && !has_room(r.queue)))
+            add_ending(r, job_verdict::make(settlement::kind::release), in);
         else if (r.job.cancel_requested) add_ending(r, job_verdict::make(settlement::kind::cancel), in);
         else if (!put_off_suspect(r, in)) queues.push(r.queue, r, r.job.priority);
     }
     want_starter(in);
+}
+
+bool worker_state::has_room(std::size_t queue) const noexcept {
+    const int ahead = prefetch_now();
+    const ready_queues::queue& own = queues[queue];
+    return running + queues.ready() < how.concurrency + ahead &&
+           (own.how.concurrency == 0 || own.held() < own.how.concurrency + ahead);
 }
 
 // A job that keeps killing its workers must not take to the dead letters what they held beside it. So what has been

@@ -97,7 +97,9 @@ result<void> worker_state::learn_kinds() {
 }
 
 void worker_state::launch() {
-    watching = with.store.watch(queues.names(), [this] { hint(); });
+    watching =
+        with.store.attend(queues.names(), [this] { hint(); }, [this](claimed_job job) { handed(std::move(job)); });
+    if (watching != nullptr) address = watching->address();
     const self s = shared_from_this();
     care.spawn(settle(s, 0));
     care.spawn(settle(s, 1));

@@ -76,7 +76,10 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     next_claims plan_claims();
     task<bool> claim_all(next_claims next);
     task<bool> claim(ready_queues::claim_plan plan);
-    void deliver(std::vector<claimed_job> claimed);
+    void handed(claimed_job job);
+    // What was not asked for goes back if there is no room for it.
+    void deliver(std::vector<claimed_job> claimed, bool asked_for = true);
+    bool has_room(std::size_t queue) const noexcept;
     bool put_off_suspect(job_run& r, locked& in);
     task<time_point> next_look();
     bool wants_claim() const noexcept;
@@ -220,6 +223,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     wake_signal sweeper;
     wake_signal drained;
     std::unique_ptr<job_watch> watching;
+    std::string address; // of it
     task_scope intake; // claims and sweeps
     task_scope care;   // settles and minds
 };
