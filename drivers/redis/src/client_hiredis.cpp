@@ -26,6 +26,18 @@ timeval to_timeval(duration d) {
     return {static_cast<time_t>(us / 1'000'000), static_cast<suseconds_t>(us % 1'000'000)};
 }
 
+bool append_to(redisContext* to, const command& what) {
+    std::vector<const char*> texts;
+    std::vector<std::size_t> sizes;
+    texts.reserve(what.size());
+    sizes.reserve(what.size());
+    for (const std::string& each : what) {
+        texts.push_back(each.data());
+        sizes.push_back(each.size());
+    }
+    return redisAppendCommandArgv(to, static_cast<int>(what.size()), texts.data(), sizes.data()) == REDIS_OK;
+}
+
 class hiredis_client final : public client {
 public:
     hiredis_client(context_pointer context, std::string place)
@@ -99,17 +111,7 @@ private:
         return taken(*static_cast<redisReply*>(raw));
     }
     bool append(const command& what) {
-        std::vector<const char*> texts;
-        std::vector<std::size_t> sizes;
-        texts.reserve(what.size());
-        sizes.reserve(what.size());
-        for (const std::string& each : what) {
-            texts.push_back(each.data());
-            sizes.push_back(each.size());
-        }
-        if (redisAppendCommandArgv(context_.get(), static_cast<int>(what.size()), texts.data(), sizes.data()) ==
-            REDIS_OK)
-            return true;
+        if (append_to(context_.get(), what)) return true;
         broken_ = true;
         return false;
     }
@@ -121,8 +123,8 @@ private:
 
 class hiredis_subscription final : public subscription {
 public:
-    hiredis_subscription(context_pointer context, std::string channel, std::string place)
-        : context_(std::move(context)), channel_(std::move(channel)), place_(std::move(place)),
+    hiredis_subscription(context_pointer context, std::vector<std::string> channels, std::string place)
+        : context_(std::move(context)), channels_(std::move(channels)), place_(std::move(place)),
           bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
     ~hiredis_subscription() override { ::close(bell_); }
 
@@ -139,14 +141,8 @@ public:
         return buffered();
     }
 
-    result<void> probe() override {
-        const without_sigpipe quiet;
-        if (redisAppendCommand(context_.get(), "SUBSCRIBE %b", channel_.data(), channel_.size()) != REDIS_OK)
-            return lost();
-        for (int done = 0; done == 0;)
-            if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return lost();
-        return {};
-    }
+    result<void> probe() override { return say(listening_to(channels_)); }
+    result<void> leave() override { return say({"UNSUBSCRIBE"}); }
 
     void interrupt() noexcept override {
         const std::uint64_t one = 1;
@@ -154,6 +150,13 @@ public:
     }
 
 private:
+    result<void> say(const command& what) {
+        const without_sigpipe quiet;
+        if (!append_to(context_.get(), what)) return lost();
+        for (int done = 0; done == 0;)
+            if (redisBufferWrite(context_.get(), &done) != REDIS_OK) return lost();
+        return {};
+    }
     std::unexpected<error> lost() const {
         return fail(errc::unavailable, place_ + ": the subscription was lost: " + std::string(context_->errstr));
     }
@@ -166,7 +169,7 @@ private:
     }
 
     context_pointer context_;
-    std::string channel_;
+    std::vector<std::string> channels_;
     std::string place_;
     int bell_;
 };
@@ -216,10 +219,11 @@ result<std::unique_ptr<client>> connect(const address& where, duration timeout) 
     return std::move(*opened);
 }
 
-result<std::unique_ptr<subscription>> subscribe(const address& where, std::string channel, duration timeout) {
+result<std::unique_ptr<subscription>> subscribe(const address& where, std::vector<std::string> channels,
+                                                duration timeout) {
     auto opened = open(where, timeout);
     if (!opened) return std::unexpected(opened.error());
-    auto made = std::make_unique<hiredis_subscription>((*opened)->release(), std::move(channel), where.place());
+    auto made = std::make_unique<hiredis_subscription>((*opened)->release(), std::move(channels), where.place());
     if (auto asked = made->probe(); !asked) return std::unexpected(asked.error());
     return made;
 }

@@ -86,8 +86,8 @@ private:
 
 class redispp_subscription final : public subscription {
 public:
-    redispp_subscription(sw::redis::Connection to, std::string channel, std::string place)
-        : to_(std::move(to)), channel_(std::move(channel)), place_(std::move(place)) {}
+    redispp_subscription(sw::redis::Connection to, std::vector<std::string> channels, std::string place)
+        : to_(std::move(to)), channels_(std::move(channels)), place_(std::move(place)) {}
 
     result<heard> next(duration at_most) override {
         const without_sigpipe quiet;
@@ -104,22 +104,25 @@ public:
         return heard{};
     }
 
+    result<void> probe() override { return say(listening_to(channels_)); }
+    result<void> leave() override { return say({"UNSUBSCRIBE"}); }
+
+    void interrupt() noexcept override { interrupted_ = true; }
+
+private:
     // What was sent is written when the next word is waited for.
-    result<void> probe() override {
+    result<void> say(const command& what) {
         const without_sigpipe quiet;
         try {
-            send(to_, {"SUBSCRIBE", channel_});
+            send(to_, what);
             return {};
         } catch (const sw::redis::Error& e) {
             return fail(errc::unavailable, place_ + ": the subscription was lost: " + e.what());
         }
     }
 
-    void interrupt() noexcept override { interrupted_ = true; }
-
-private:
     sw::redis::Connection to_;
-    std::string channel_;
+    std::vector<std::string> channels_;
     std::string place_;
     std::atomic<bool> interrupted_ = false;
 };
@@ -160,10 +163,11 @@ result<std::unique_ptr<client>> connect(const address& where, duration timeout) 
     return std::make_unique<redispp_client>(std::move(*opened), where.place());
 }
 
-result<std::unique_ptr<subscription>> subscribe(const address& where, std::string channel, duration timeout) {
+result<std::unique_ptr<subscription>> subscribe(const address& where, std::vector<std::string> channels,
+                                                duration timeout) {
     auto opened = open(where, timeout, std::min(timeout, look_up));
     if (!opened) return std::unexpected(opened.error());
-    auto made = std::make_unique<redispp_subscription>(std::move(*opened), std::move(channel), where.place());
+    auto made = std::make_unique<redispp_subscription>(std::move(*opened), std::move(channels), where.place());
     if (auto asked = made->probe(); !asked) return std::unexpected(asked.error());
     return made;
 }

@@ -67,12 +67,22 @@ inline reply taken(const redisReply& from) {
     return r;
 }
 
+inline command listening_to(const std::vector<std::string>& channels) {
+    command all = {"SUBSCRIBE"};
+    all.insert(all.end(), channels.begin(), channels.end());
+    return all;
+}
+
 // What a subscription was told.
 inline result<subscription::heard> heard_in(const redisReply& r, const std::string& place) {
     if (r.type == REDIS_REPLY_ERROR) return fail(errc::unavailable, place + ": " + std::string(r.str, r.len));
     subscription::heard h{.alive = true};
-    if (r.type == REDIS_REPLY_ARRAY && r.elements == 3 && std::string_view(r.element[0]->str) == "message")
-        h.message.emplace(r.element[2]->str, r.element[2]->len);
+    if (r.type != REDIS_REPLY_ARRAY || r.elements != 3) return h;
+    const std::string_view what(r.element[0]->str, r.element[0]->len);
+    if (what == "unsubscribe") h.left = r.element[2]->integer == 0;
+    if (what != "message") return h;
+    h.channel.assign(r.element[1]->str, r.element[1]->len);
+    h.message.emplace(r.element[2]->str, r.element[2]->len);
     return h;
 }
 

@@ -21,6 +21,11 @@ public:
         return scripted_server::run(static_cast<std::size_t>(which), std::move(with), a);
     }
 
+    // The same on this thread, which waits for it.
+    result<reply> run_here(script which, arguments with, access a) {
+        return scripted_server::run_here(static_cast<std::size_t>(which), std::move(with), a);
+    }
+
     const store_options how;
 };
 

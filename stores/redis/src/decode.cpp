@@ -24,13 +24,12 @@ store_time at(double microseconds) {
 
 } // namespace
 
-claimed_job decode_claimed(reader& from) {
-    std::string subject = from.text();
-    const identifier id = to_id(subject);
-    record r = unpack_record(from.text());
-    job_lease held(std::move(subject), static_cast<std::uint64_t>(r.token));
-    claimed_job job{.lease = std::move(held), .id = id, .what = {}, .queue = std::move(r.queue), .extra = {}};
-    take_what(from.text(), job.what, job.extra);
+claimed_job decode_claimed(std::string id, std::string_view packed, std::string_view what) {
+    const identifier parsed = to_id(id);
+    record r = unpack_record(packed);
+    job_lease held(std::move(id), static_cast<std::uint64_t>(r.token));
+    claimed_job job{.lease = std::move(held), .id = parsed, .what = {}, .queue = std::move(r.queue), .extra = {}};
+    take_what(what, job.what, job.extra);
     job.priority = r.priority;
     job.attempt = r.attempts;
     job.max_attempts = r.max_attempts;

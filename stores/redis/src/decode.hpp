@@ -10,7 +10,7 @@
 
 namespace holdfast::redis {
 
-claimed_job decode_claimed(reader& from);
+claimed_job decode_claimed(std::string id, std::string_view record, std::string_view what);
 // As `show` in lua_job_reading.cpp gives it. The attempt that its record tells of, if there is one, is the history.
 job_view decode_job(reader& from);
 attempt_entry decode_attempt(reply& from);

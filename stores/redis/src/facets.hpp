@@ -3,6 +3,7 @@
 #include <holdfast/store.hpp>
 
 #include "core.hpp"
+#include "handover.hpp"
 
 namespace holdfast::redis {
 
@@ -55,7 +56,7 @@ private:
 
 class job_facet final : public job_store {
 public:
-    explicit job_facet(core& of) noexcept : core_(of) {}
+    explicit job_facet(core& of) : core_(of), handover_(of) {}
     task<result<std::vector<enqueued>>> enqueue(std::vector<new_job> jobs, unit_of_work* in) override;
     task<result<std::vector<claimed_job>>> claim(claim_request request) override;
     task<result<std::vector<write_answer>>> started(std::span<const job_lease* const> which) override;
@@ -66,6 +67,10 @@ public:
     task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) override;
     std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) override {
         return core_.hints().watch(std::move(queues), std::move(hint));
+    }
+    std::unique_ptr<job_watch> attend(std::vector<std::string> queues, std::function<void()> hint,
+                                      std::function<void(claimed_job)> handed) override {
+        return handover_.attend(std::move(queues), std::move(hint), std::move(handed));
     }
     task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override;
     task<result<int>> requeue(std::vector<identifier> which) override;
@@ -80,6 +85,7 @@ public:
 
 private:
     core& core_;
+    handover handover_;
 };
 
 } // namespace holdfast::redis

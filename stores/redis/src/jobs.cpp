@@ -68,7 +68,11 @@ std::vector<found_job> to_found(reply& from) {
 std::vector<claimed_job> to_claimed(reply& from) {
     std::vector<claimed_job> jobs;
     jobs.reserve(from.items.size() / 3);
-    for (reader r(from); r.more();) jobs.push_back(decode_claimed(r));
+    for (reader r(from); r.more();) {
+        std::string id = r.text();
+        const std::string record = r.text();
+        jobs.push_back(decode_claimed(std::move(id), record, r.text()));
+    }
     return jobs;
 }
 std::vector<beat> to_beats(reply& from) {
@@ -107,6 +111,7 @@ task<result<std::vector<claimed_job>>> job_facet::claim(claim_request request) {
     if (auto ok = store_limits::check(request); !ok) co_return std::unexpected(ok.error());
     arguments with;
     with.add(std::move(request.worker)).add(request.lease_for).add(request.limit);
+    with.add(std::move(request.then_hand_to));
     for (std::string& each : request.queues) with.add(std::move(each));
     co_return co_await call<std::vector<claimed_job>>(core_, script::claim, std::move(with), access::write, to_claimed);
 }

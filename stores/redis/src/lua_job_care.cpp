@@ -183,6 +183,7 @@ return first and math.max(0, first - now) or -1
 const std::string_view pause = R"lua(
 local q, stops = arg(), arg() == '1'
 local changed = call(stops and 'SADD' or 'SREM', P .. 'paused', q)
+if stops then call('DEL', P .. 'a:' .. q) end -- nothing is handed over
 if not stops then hint(q) end
 return changed
 )lua";

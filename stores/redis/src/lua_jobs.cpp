@@ -7,16 +7,37 @@ namespace holdfast::redis::lua {
 // the number of its record if there are several. Gives place and id of those that were there already.
 //
 // Most calls bring new jobs that are due now, without key or parent. Nothing is written when one is not so: then comes
-// what follows.
+// what follows. One alone is claimed right here for a worker that has said that it waits, if nobody is before it.
 const std::string_view enqueue_plain = R"lua(
 local function enqueue_plain()
   local count = tonumber(ARGV[2])
   local first, step = count + 3, count == 1 and 2 or 3
-  local kinds, lines = {}, {}
+  local kinds, lines, hand_over = {}, {}, nil
   for i = 1, count do
     local how, flags, max, _, _, keep, _, _, _, _, _, maxc, gen, pri, q, _, uk, par = struct.unpack(FORM, ARGV[i + 2])
     if how ~= 0 or uk ~= '' or par ~= '' then return end
     lines[q] = lines[q] or {}
+    hand_over = count == 1 and function(id, what)
+      local idle = P .. 'a:' .. q
+      local one = call('HRANDFIELD', idle, 1, 'WITHVALUES')
+      if #one == 0 or #what > 65536 or call('EXISTS', P .. 'p:' .. q) == 1 then return false end
+      local to, number = string.match(one[1], '^(%S+) (%d+)$')
+      local lease, worker = string.match(one[2], '^(%d+) (.*)$')
+      local record = struct.pack(FORM, 2, flags, max, now, now, keep, now, 0, now, 1, 0, maxc, gen, pri, #q, q,
+                                 #worker, worker, 0, '', 0, '')
+      call('HDEL', idle, one[1])
+      call('HSET', P .. 'j', id, record) -- what lacks memory fails here, before it is told
+      local heard = redis.pcall('PUBLISH', P .. 'to:' .. to, struct.pack('>I4I4c0I4c0I4c0', tonumber(number), #id, id,
+                                                                        #record, record, #what, what))
+      if heard == 0 then return hand_over(id, what) end -- that worker is gone
+      if type(heard) ~= 'number' then return false end
+      call('HSET', P .. 'd', id, what)
+      call('RPUSH', P .. 'ob', id)
+      call('ZADD', P .. 'l', text(later(tonumber(lease))), id)
+      count_by('2' .. q, 1)
+      call('SADD', P .. 'qs', q)
+      return true
+    end
     kinds[i] = {
       struct.pack(FORM, 1, flags, max, 0, now, keep, now, 0, 0, 0, 0, maxc, gen, pri, #q, q, 0, '', 0, '', 0, ''),
       string.format('%08x%016.0f', 2147483647 - pri, now), lines[q]}
@@ -32,10 +53,8 @@ local function enqueue_plain()
   local forgets = call('EXISTS', P .. 't') == 1
   for i = 1, n, 2000 do
     local to = math.min(i + 1999, n)
-    if n > 1 then
-      for _, there in ipairs(call('HMGET', P .. 'j', unpack(ids, i, to))) do
-        if there then return end
-      end
+    for _, there in ipairs(call('HMGET', P .. 'j', unpack(ids, i, to))) do
+      if there then return end
     end
     if forgets then
       for _, till in ipairs(call('ZMSCORE', P .. 't', unpack(ids, i, to))) do
@@ -43,6 +62,7 @@ local function enqueue_plain()
       end
     end
   end
+  if n == 1 and hand_over(ids[1], ARGV[first + 1]) then return {} end
   local records, whats, i = {}, {}, first
   for k = 1, 2 * n, 2 do
     local id, kind = ARGV[i], kinds[step == 2 and 1 or tonumber(ARGV[i + 2])]
@@ -53,11 +73,7 @@ local function enqueue_plain()
     whats[k], whats[k + 1] = id, ARGV[i + 1]
     i = i + step
   end
-  if n == 1 then
-    if call('HSETNX', P .. 'j', records[1], records[2]) == 0 then return end
-  else
-    many('HSET', P .. 'j', records, 2 * n)
-  end
+  many('HSET', P .. 'j', records, 2 * n)
   many('HSET', P .. 'd', whats, 2 * n)
   many('RPUSH', P .. 'ob', ids, n)
   for q, line in pairs(lines) do
@@ -124,10 +140,11 @@ local function enqueue()
 end
 )lua";
 
-// Worker, lease, limit, queues. Gives id, record and what, per job. Records that are alike, as those of a bulk are, are
-// worked out once.
+// Worker, lease, limit, the address of its watch or nothing, queues. Gives id, record and what, per job. Records that are
+// alike, as those of a bulk are, are worked out once. A worker that has room left is noted as idle, one that has not is not.
 const std::string_view claim = R"lua(
-local worker, till, room = arg(), text(later(num())), num()
+local worker, lease, room, address = arg(), num(), num(), arg()
+local till = text(later(lease))
 local function promote(from, to)
   for _ = 1, 10 do
     local due = call('ZRANGEBYSCORE', from, '-inf', now, 'LIMIT', 0, 1000)
@@ -173,6 +190,7 @@ local function take(q)
   room = room - m / 2
   return more and room > 0
 end
+local first = at
 while at < stop and room > 0 do
   local q = arg()
   local special = call('EXISTS', P .. 'paused', P .. 's:' .. q, P .. 'r:' .. q) > 0 -- mostly there is none of these
@@ -182,6 +200,19 @@ while at < stop and room > 0 do
       promote(P .. 'r:' .. q, P .. 'p:' .. q)
     end
     while take(q) do end
+  end
+end
+if address ~= '' then
+  for i = first + 1, stop do
+    local q = ARGV[i]
+    local idle = P .. 'a:' .. q
+    if room == 0 then
+      call('HDEL', idle, address)
+    elseif call('SISMEMBER', P .. 'paused', q) == 0 then
+      if call('HSET', idle, address, text(lease) .. ' ' .. worker) == 1 and call('HLEN', idle) > 100 then
+        call('DEL', idle) -- most of them are gone; the others come again
+      end
+    end
   end
 end
 return claimed

@@ -91,6 +91,14 @@ record unpack_record(std::string_view packed) {
     return r;
 }
 
+parcel unpack_parcel(std::string_view packed) {
+    unpacker u(packed);
+    parcel p;
+    p.watch = u.number<std::uint32_t>();
+    for (std::string* each : {&p.id, &p.record, &p.what}) *each = u.words<std::uint32_t>();
+    return p;
+}
+
 std::string pack_details(const settlement& of) {
     const bool needs_time = of.how == settlement::kind::retry || of.how == settlement::kind::snooze;
     if (!needs_time && of.error.type.empty() && of.error.message.empty() && of.output.empty()) return {};

@@ -48,6 +48,16 @@ std::string pack(const record& r);
 // Throws failed(errc::internal) when it is none.
 record unpack_record(std::string_view packed);
 
+// A claimed job as the scripts publish it for a watch.
+struct parcel {
+    std::uint32_t watch = 0;
+    std::string id;
+    std::string record;
+    std::string what;
+};
+// Throws failed(errc::internal) when it is none.
+parcel unpack_parcel(std::string_view packed);
+
 // What a settlement says beyond its kind; empty when that is nothing.
 std::string pack_details(const settlement& of);
 

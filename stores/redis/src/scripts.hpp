@@ -15,6 +15,8 @@
 //   t             zset: ids of jobs that were, by the time that this is forgotten
 //   n             hash: state digit, queue -> number (2 processing, 4 to 8 ended, 0 waiting for a parent)
 //   qs, paused    set: queues
+//   a:<queue>     hash: address of an idle worker's watch -> lease and worker; a new job is published for it, claimed, on
+//                 the channel to:<address>
 //   k:<resource>  hash: a lock                   i:<key>  hash: an idempotency record    d:<key>  text: a claimed key
 //   m:<id>        hash: a message                ml:<key> zset: the line of a key, by position
 //   mh            hash: key -> the message at the head of its line

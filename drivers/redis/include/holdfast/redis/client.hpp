@@ -46,12 +46,14 @@ public:
     virtual bool usable() noexcept = 0;
 };
 
-// A connection that listens to one channel. One thread at a time, but for interrupt().
+// A connection that listens to channels. One thread at a time, but for interrupt().
 class subscription {
 public:
     struct heard {
-        bool alive = false;                   // the server said something
-        std::optional<std::string> message{}; // published on the channel
+        bool alive = false; // the server said something
+        bool left = false;  // the last that comes, after leave()
+        std::string channel{};
+        std::optional<std::string> message{}; // published on that channel
     };
     virtual ~subscription() = default;
 
@@ -59,6 +61,8 @@ public:
     virtual result<heard> next(duration at_most) = 0;
     // Asks the server to say something.
     virtual result<void> probe() = 0;
+    // Asks the server to publish nothing more to it. What was published before is still heard.
+    virtual result<void> leave() = 0;
     // Ends the wait that is under way, or the next one, soon.
     virtual void interrupt() noexcept = 0;
 };
@@ -69,7 +73,8 @@ bool client_has_tls() noexcept;
 
 // Log in and choose the database. errc::unavailable, or errc::configuration when the server refuses the login.
 result<std::unique_ptr<client>> connect(const address& where, duration timeout);
-result<std::unique_ptr<subscription>> subscribe(const address& where, std::string channel, duration timeout);
+result<std::unique_ptr<subscription>> subscribe(const address& where, std::vector<std::string> channels,
+                                                duration timeout);
 
 // Pure: what a refused login means.
 error greeting_error(const address& where, std::string_view refusal);
