@@ -1,6 +1,6 @@
-// holdfast_job_bench [--out FOLDER] [--quick] [--jobs N] [--only STORE [--url URL]]: what a job costs from enqueueing to
-// settlement, through the host as an application uses it, on servers of its own with durable defaults, or on the one at
-// URL. Prints a table, writes FOLDER/jobs.json.
+// holdfast_job_bench [--out FOLDER] [--quick] [--jobs N] [--only STORE [--url URL [--part PART]]]: what a job costs from
+// enqueueing to settlement, through the host as an application uses it, on servers of its own with durable defaults, or on
+// the one at URL. Prints a table, writes FOLDER/jobs.json. A PART alone (latency, enqueue, drain, kept) is told by marks.hpp.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -28,6 +28,7 @@
 #include "harness/postgres_server.hpp"
 #include "harness/redis_server.hpp"
 #include "harness/temporary_folder.hpp"
+#include "marks.hpp"
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -173,7 +174,8 @@ double drain(const std::string& store, int jobs, figures& into) {
     return jobs / took;
 }
 
-void latencies(const std::string& store, host& producer, int samples, figures& into) {
+void latencies(const std::string& store, host& producer, int samples, figures& into,
+               const bench::marks& told = bench::marks(false)) {
     std::atomic<steady_clock::rep> began = 0;
     auto worker = make_host(store, "");
     worker.add<no_op<false>>([&](no_op<false>) -> task<void> {
@@ -186,6 +188,7 @@ void latencies(const std::string& store, host& producer, int samples, figures& i
     constexpr int warm_up = 100;
     for (int i = -warm_up; i < samples; ++i) {
         std::this_thread::sleep_for(i == 0 ? 1000ms : 3ms); // idle again
+        if (i == 0) told.begin();
         began = 0;
         const auto asked = steady_clock::now();
         get(producer, producer.jobs().enqueue(no_op<false>{"x"}));
@@ -193,6 +196,7 @@ void latencies(const std::string& store, host& producer, int samples, figures& i
         const steady_clock::time_point start{steady_clock::duration{began.load()}};
         if (i >= 0) ms.push_back(std::chrono::duration<double, std::milli>(start - asked).count());
     }
+    told.end();
     std::ranges::sort(ms);
     into.latency_p50_ms = ms[ms.size() / 2];
     into.latency_p99_ms = ms[ms.size() * 99 / 100];
@@ -226,6 +230,39 @@ figures measure(std::string name, const std::string& store, const scale& how, co
     f.enqueue_single_per_s = singles(producer, 1, how.singles);
     f.enqueue_single_many_per_s = singles(producer, how.clients, how.singles);
     return f;
+}
+
+// One part, beside other systems on the same server.
+void tell(std::string_view part, const std::string& store, const scale& how, const std::string& postgres_url) {
+    const bench::marks told(true);
+    auto producer = make_host(store, "work = false");
+    producer.start();
+    figures f;
+    const auto thousands = std::to_string(how.jobs / 1000) + "k";
+    if (part == "latency") {
+        latencies(store, producer, how.latencies, f, told);
+        told.value("latency enqueue->start idle p50", f.latency_p50_ms, "ms", how.latencies);
+        told.value("latency enqueue->start idle p99", f.latency_p99_ms, "ms", how.latencies);
+    } else if (part == "enqueue") {
+        told.begin();
+        const double one_by_one = singles(producer, 1, how.singles);
+        told.end();
+        told.value("enqueue single, 1 client", one_by_one, "1/s", 1);
+        told.begin();
+        const double in_bulk = bulk<false>(producer, how);
+        told.end();
+        told.value("enqueue " + thousands + " by the thousand", in_bulk, "1/s", how.jobs);
+    } else {
+        const bool kept = part == "kept";
+        if (kept) bulk<true>(producer, how);
+        else bulk<false>(producer, how);
+        settle_down(postgres_url);
+        told.begin();
+        const double rate = kept ? drain<true>(store, how.jobs, f) : drain<false>(store, how.jobs, f);
+        told.end();
+        told.value("drain " + thousands + (kept ? ", history kept" : ""), rate, "1/s", how.jobs);
+    }
+    if (auto gone = sync_wait(producer.runtime(), producer.store().destroy()); !gone) throw failed(gone.error());
 }
 
 std::vector<figures> measure_all(const scale& how, std::string_view only, const std::string& url) {
@@ -283,6 +320,7 @@ void write_json(const std::vector<figures>& all, const std::filesystem::path& fi
 int main(int argc, char** argv) {
     std::optional<std::filesystem::path> out;
     std::string_view only;
+    std::string_view part;
     std::string url;
     scale how;
     for (int i = 1; i < argc; ++i) {
@@ -290,17 +328,28 @@ int main(int argc, char** argv) {
         if (argument == "--out" && i + 1 < argc) out = argv[++i];
         else if (argument == "--only" && i + 1 < argc) only = argv[++i];
         else if (argument == "--url" && i + 1 < argc && !only.empty()) url = argv[++i];
+        else if (argument == "--part" && i + 1 < argc && !url.empty()) part = argv[++i];
         else if (argument == "--quick") how = scale::quick();
         else if (argument == "--jobs" && i + 1 < argc) how.jobs = std::max(1000, std::atoi(argv[++i]));
         else {
-            std::fprintf(
-                stderr,
-                "error: unknown argument \"%s\"; use --out FOLDER, --quick, --jobs N, --only STORE, --url URL\n",
-                argv[i]);
+            std::fprintf(stderr,
+                         "error: unknown argument \"%s\"; use --out FOLDER, --quick, --jobs N, --only STORE, --url "
+                         "URL, --part PART\n",
+                         argv[i]);
             return 2;
         }
     }
     try {
+        if (!part.empty()) {
+            constexpr std::string_view parts[] = {"latency", "enqueue", "drain", "kept"};
+            if (std::ranges::find(parts, part) == std::end(parts))
+                throw std::runtime_error("there is no part \"" + std::string(part) +
+                                         "\"; there are latency, enqueue, drain, kept");
+            const std::string store = "plugin = '" + std::string(only) + "'\nurl = '" + url + "'\nnamespace = 'bench_" +
+                                      std::to_string(::getpid()) + "'";
+            tell(part, store, how, only == "postgres" ? url : "");
+            return 0;
+        }
         const auto all = measure_all(how, only, url);
         if (all.empty()) throw std::runtime_error("there is nothing to measure: no such store, or no server for it");
         print(all);
