@@ -146,13 +146,18 @@ costs costs_so_far(const server_under_test& server) {
 
 void draining(store_report& report, const store_scale& scale, server_under_test& server, driven_store& store) {
     const auto per_job = [&](double after, double before) { return (after - before) / scale.jobs; };
-    const std::string rounds = std::to_string(scale.jobs / batch / 2);
+    const std::string rounds = std::to_string(scale.jobs / batch / lanes);
     for (const bool kept : {false, true}) {
         const std::string what = kept ? ", history kept" : "";
         const auto fill = [&] {
             server.psql("TRUNCATE holdfast.jobs, holdfast.attempts");
             store.enqueue_in_bulk(scale.jobs, 2000, due::now(), kept ? 24h : 0h);
             server.settle_down();
+        };
+        const auto tell = [&](const std::string& of, const costs& before, const costs& after) {
+            report.add({"postgres", "  log written" + of, per_job(after.wal, before.wal), "bytes/job"});
+            report.add({"postgres", "  commits" + of, per_job(after.commits, before.commits) * 1000, "/1000"});
+            report.add({"postgres", "  dead rows made" + of, per_job(after.dead, before.dead), "/job"});
         };
         costs before{};
         costs after{};
@@ -171,18 +176,22 @@ void draining(store_report& report, const store_scale& scale, server_under_test&
             },
             [&] {
                 fill();
-                return server.pgbench(same_claim_and_settle, 2, "-t", rounds) * batch;
+                return server.pgbench(same_claim_and_settle, lanes, "-t", rounds) * batch;
             });
         report.add({"postgres", "claim and settle" + what, ours, "jobs/s", "its statements by pgbench", same, 0.7, 0});
-        report.add({"postgres", "  log written" + what, per_job(after.wal, before.wal), "bytes/job"});
-        report.add({"postgres", "  commits" + what, per_job(after.commits, before.commits) * 1000, "/1000"});
-        report.add({"postgres", "  dead rows made" + what, per_job(after.dead, before.dead), "/job"});
+        tell(what, before, after);
+        if (kept) continue;
+        server.psql("TRUNCATE holdfast.jobs, holdfast.attempts");
+        server.settle_down();
+        before = costs_so_far(server);
+        driven_store("postgres", {{"url", (*server).url()}}).enqueue_in_bulk(scale.jobs, 2000, due::now(), 0h);
+        tell(", enqueueing in bulk", before, costs_so_far(server));
     }
     server.psql("TRUNCATE plain; INSERT INTO plain (queue) SELECT 'default' FROM generate_series(1, " +
                 std::to_string(scale.jobs) + ")");
     server.settle_down();
     report.add({"postgres", "a plain queue by pgbench, claim and delete",
-                server.pgbench(plain_claim_and_delete, 2, "-t", rounds) * batch, "jobs/s"});
+                server.pgbench(plain_claim_and_delete, lanes, "-t", rounds) * batch, "jobs/s"});
 }
 
 void history(store_report& report, const store_scale& scale, server_under_test& server, driven_store& store) {
