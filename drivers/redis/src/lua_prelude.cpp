@@ -2,20 +2,31 @@
 
 namespace holdfast::redis::lua {
 
-extern const std::string_view prepare;
-
-// KEYS[1]: meta. ARGV: schema version, a marker for new data, the kind of plugin. Gives the marker of the data.
+// KEYS[1]: meta. ARGV: schema version, a marker for new data, the kind of plugin. Gives the marker of the data. A step
+// may use `call` and P, the prefix of all keys. A script is applied whole or not at all, whoever is killed meanwhile.
 // Stores were the first, and did not write their kind.
-const std::string_view prepare = R"lua(
+std::string prepare(const script_library& of) {
+    std::string text = R"lua(
 if redis.pcall('ZMSCORE', KEYS[1] .. ':none', 'x').err then return redis.error_reply('HFOLD') end
-local found = redis.call('HGET', KEYS[1], 'schema')
-if found and (redis.call('HGET', KEYS[1], 'kind') or 'store') ~= ARGV[3] then return redis.error_reply('HFKIND') end
+local call = redis.call
+local P = string.sub(KEYS[1], 1, -5)
+local found = call('HGET', KEYS[1], 'schema')
+if found and (call('HGET', KEYS[1], 'kind') or 'store') ~= ARGV[3] then return redis.error_reply('HFKIND') end
 if found and tonumber(found) > tonumber(ARGV[1]) then return redis.error_reply('HFNEWER ' .. found) end
-redis.call('HSETNX', KEYS[1], 'schema', ARGV[1])
-if ARGV[3] ~= 'store' then redis.call('HSETNX', KEYS[1], 'kind', ARGV[3]) end
-redis.call('HSETNX', KEYS[1], 'marker', ARGV[2])
-return redis.call('HGET', KEYS[1], 'marker')
+local version = tonumber(found or ARGV[1])
 )lua";
+    for (std::size_t i = 0; i < of.steps.size(); ++i)
+        text += "if version == " + std::to_string(i + 1) + " then\n" + std::string(of.steps[i]) +
+                "\nversion = " + std::to_string(i + 2) + "\nend\n";
+    text += R"lua(
+if version < tonumber(ARGV[1]) then return redis.error_reply('HFNOSTEP ' .. version) end
+if found ~= tostring(version) then call('HSET', KEYS[1], 'schema', version) end
+if ARGV[3] ~= 'store' then call('HSETNX', KEYS[1], 'kind', ARGV[3]) end
+call('HSETNX', KEYS[1], 'marker', ARGV[2])
+return call('HGET', KEYS[1], 'marker')
+)lua";
+    return text;
+}
 
 // KEYS[1]: meta. ARGV[1]: the marker, then what the script takes. Times are microseconds; numbers stay below 2^53.
 // Tokens never fall behind the clock, so they grow even past a loss of what was written last.

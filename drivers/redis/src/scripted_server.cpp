@@ -7,10 +7,6 @@
 
 namespace holdfast::redis {
 
-namespace lua {
-extern const std::string_view prepare;
-}
-
 namespace {
 
 // CONFIG GET of one; nothing when the server does not say.
@@ -47,6 +43,11 @@ error to_error(std::string_view refusal, const address& where, int schema) {
         return {errc::configuration,
                 where.place() + ": its schema has version " + std::string(refusal.substr(newer + 8)) +
                     ", this plugin knows " + std::to_string(schema),
+                {}};
+    if (const auto older = refusal.find("HFNOSTEP "); older != std::string_view::npos)
+        return {errc::configuration,
+                where.place() + ": its schema has version " + std::string(refusal.substr(older + 9)) +
+                    ", and this plugin does not know how to bring it to " + std::to_string(schema),
                 {}};
     for (const std::string_view moving : {"TRYAGAIN", "ASK"})
         if (refusal.starts_with(moving))
@@ -121,6 +122,12 @@ task<result<reply>> scripted_server::run(std::size_t which, arguments with, acce
     co_return std::unexpected(std::move(problem));
 }
 
+result<reply> scripted_server::run_here(std::size_t which, arguments with, access a) {
+    auto what = command_for(which, std::move(with));
+    if (!what) return std::unexpected(what.error());
+    return run_now(which, *what, std::nullopt, a);
+}
+
 template <class T>
 task<result<T>> scripted_server::blocking(result<T> (scripted_server::*function)()) {
     try {
@@ -172,7 +179,7 @@ result<void> scripted_server::prepare_now() {
     if (first->is_error()) return std::unexpected(refused(first->text));
     persistence found;
     if (auto ok = check_memory(found); !ok) return ok;
-    const auto answer = command_now({"EVAL", std::string(lua::prepare), "2", key("meta"), key("none"),
+    const auto answer = command_now({"EVAL", lua::prepare(scripts_), "2", key("meta"), key("none"),
                                      std::to_string(scripts_.schema), random_marker(), std::string(scripts_.kind)});
     if (!answer) return std::unexpected(answer.error());
     if (answer->is_error()) return std::unexpected(refused(answer->text));

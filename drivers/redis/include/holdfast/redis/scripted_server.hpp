@@ -32,13 +32,15 @@ struct persistence {
 
 // What a plugin runs in its namespace. Every text but that of prepare begins with lua::prelude.
 struct script_library {
-    int schema = 1;               // version of what it keeps
-    std::string_view kind;        // "store": what else has the namespace is refused
-    std::vector<std::string> all; // by the plugin's own numbers
+    int schema = 1;                        // version of what it keeps
+    std::string_view kind;                 // "store": what else has the namespace is refused
+    std::vector<std::string> all;          // by the plugin's own numbers
+    std::vector<std::string_view> steps{}; // from version 1 to 2, from 2 to 3, …: one for each version but the first
 };
 
 namespace lua {
 extern const std::string_view prelude;
+std::string prepare(const script_library& of);
 }
 
 // Any thread.
@@ -53,6 +55,7 @@ public:
     task<result<reply>> run(std::size_t which, arguments with, access a);
 
     // The rest blocks.
+    result<reply> run_here(std::size_t which, arguments with, access a);
     result<void> prepare_now();
     result<void> destroy_now();
     result<store_time> time_now();
@@ -63,9 +66,9 @@ public:
     persistence keeps() const;
     bool prepared() const;
     hint_listener& hints() noexcept { return hints_; }
+    std::string key(std::string_view name) const { return "{" + how_.name + "}:" + std::string(name); }
 
 private:
-    std::string key(std::string_view name) const { return "{" + how_.name + "}:" + std::string(name); }
     error refused(std::string_view refusal) const;
     result<command> command_for(std::size_t which, arguments with) const;
     result<reply> run_now(std::size_t which, command& what, std::optional<pool::connection> begun, access a);
