@@ -237,3 +237,17 @@ TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: P
     harness::postgres_server server({.fsync = false, .max_connections = 200});
     agrees_after_kills(postgres_at(server), redis_at(carrier));
 }
+
+TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: Redis, PostgreSQL") {
+    NEEDS_POSTGRES();
+    NEEDS_REDIS();
+    harness::redis_server keeper;
+    harness::postgres_server server({.fsync = false, .max_connections = 200});
+    agrees_after_kills(redis_at(keeper), postgres_at(server));
+}
+
+TEST_CASE("a rollback never delivers, a commit always does, whoever is killed: Redis alone") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    agrees_after_kills(redis_at(server), redis_at(server) + "\nnamespace = 'carried'");
+}
