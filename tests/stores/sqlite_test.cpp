@@ -71,6 +71,47 @@ TEST_CASE("sqlite: a refused call in a joined transaction undoes itself alone") 
     CHECK(std::holds_alternative<idempotency_completed>(at.await(at.kept->idempotency()->begin({"k", "f", 1min, 1h}))));
 }
 
+TEST_CASE("sqlite: a job and a message are settled in the application's own transaction, and share its fate") {
+    desk at;
+    raw_file mine(at.file());
+    for (const bool commit : {false, true}) {
+        const identifier message = at.ids.next();
+        const identifier id = at.add();
+        const claimed_job held = at.claim_one();
+        const settlement done[] = {at.success(held)};
+        mine.run("BEGIN");
+        auto unit = at.await(at.kept->join(native_transaction::of(mine.handle())));
+        CHECK(at.await(at.jobs().settle(done, unit.get())).at(0) == settled{write_answer::done, job_state::succeeded});
+        CHECK(at.await(at.kept->outbox()->receive("c", message, 1h, unit.get())));
+        CHECK_FALSE(at.await(at.kept->outbox()->receive("c", message, 1h, unit.get())));
+        CHECK(at.state_of(id) == job_state::processing);
+        unit.reset();
+        mine.run(commit ? "COMMIT" : "ROLLBACK");
+        CHECK(at.state_of(id) == (commit ? job_state::succeeded : job_state::processing));
+        CHECK(at.await(at.kept->outbox()->received("c", {message})).at(0) == commit);
+        CHECK(at.settle(held.lease).answer == (commit ? write_answer::stale : write_answer::done));
+    }
+}
+
+TEST_CASE("sqlite: an error of the database in a joined call undoes that call, and the transaction goes on") {
+    desk at;
+    raw_file mine(at.file());
+    mine.run("CREATE TRIGGER odd BEFORE INSERT ON holdfast_jobs WHEN NEW.type = 'odd' "
+             "BEGIN SELECT RAISE(ABORT, 'odd'); END; BEGIN");
+    const auto unit = at.await(at.kept->join(native_transaction::of(mine.handle())));
+    const new_job first = at.job();
+    const new_job last = at.job();
+    new_job odd = at.job();
+    odd.what.type = "odd";
+    at.await(at.jobs().enqueue({first}, unit.get()));
+    CHECK_FALSE(at.attempt(at.jobs().enqueue({at.job(), odd}, unit.get())));
+    at.await(at.jobs().enqueue({last}, unit.get()));
+    mine.run("COMMIT");
+    CHECK(at.state_of(first.id) == job_state::pending);
+    CHECK(at.state_of(last.id) == job_state::pending);
+    CHECK(at.claim(10).size() == 2);
+}
+
 TEST_CASE("sqlite: only an open transaction on the same file is joined, and only its owner ends it") {
     desk at;
     raw_file mine(at.file());
