@@ -124,7 +124,24 @@ result<void> store_rack::check(const asked_promises& asked) const {
                               std::string(to_text(f)) + ": " + describe(*has));
         }
     }
-    return {};
+    return check_together(asked);
+}
+
+// A unit of work belongs to one store; locks have no part in any. Of single facets it may be asked all the same.
+result<void> store_rack::check_together(const asked_promises& asked) const {
+    if (asked.of || !(asked.what.units_of_work || asked.what.joins_transactions)) return {};
+    std::vector<std::pair<facet, const entry*>> kept;
+    for (const facet f : all_facets)
+        if (const entry* keeper = keeper_of(f); keeper != nullptr && f != facet::locks) kept.emplace_back(f, keeper);
+    const auto elsewhere = std::ranges::find_if(kept, [&](const auto& each) { return each.second != kept[0].second; });
+    if (elsewhere == kept.end()) return {};
+    const std::string key = asked.what.units_of_work ? "units_of_work" : "joins_transactions";
+    return fail(errc::configuration,
+                asked.who + " asks for " + key + " = true of all facets, but " + std::string(to_text(kept[0].first)) +
+                    " is kept by " + kept[0].second->title() + " and " + std::string(to_text(elsewhere->first)) +
+                    " by " + elsewhere->second->title() +
+                    ": what is in two stores cannot be written together; keep them in one, or ask for it of single "
+                    "facets, as in [promises.jobs]");
 }
 
 std::vector<store_in_use> store_rack::in_use() const {

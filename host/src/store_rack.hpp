@@ -52,6 +52,7 @@ private:
 
     const entry* keeper_of(facet f) const;
     result<void> check(const asked_promises& asked) const;
+    result<void> check_together(const asked_promises& asked) const;
 
     std::string configuration_;
     std::vector<entry> entries_;

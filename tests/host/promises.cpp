@@ -92,6 +92,20 @@ TEST_CASE("locks have no part in units of work, so they are not asked for them")
     CHECK(detail::first_broken({.joins_transactions = true}, {}, facet::idempotency) == "joins_transactions = true");
 }
 
+TEST_CASE("units of work are not promised for facets in two stores, which nothing can be written to together") {
+    const std::string two = "[store.outbox]\nplugin = 'memory'\n";
+    CHECK(refusal_of(two + "[promises]\nunits_of_work = true\n") ==
+          "desk.toml:7: [promises] asks for units_of_work = true of all facets, but jobs is kept by the store "
+          "\"memory\" of "
+          "[store] and outbox by the store \"memory\" of [store.outbox]: what is in two stores cannot be written "
+          "together; keep them in one, or ask for it of single facets, as in [promises.jobs]");
+    CHECK_THAT(refusal_of(two, [](host& h) { h.require({.units_of_work = true}); }),
+               Catch::Matchers::StartsWith("host.require() asks for units_of_work = true of all facets, but "));
+    CHECK(refusal_of(two + "[promises.jobs]\nunits_of_work = true\n[promises.outbox]\nunits_of_work = true\n") == kept);
+    CHECK(refusal_of(two + "[promises]\nshared = false\n") == kept);
+    CHECK(refusal_of("[store.locks]\nplugin = 'locks_only'\n[promises]\nunits_of_work = true\n") == kept);
+}
+
 TEST_CASE("a store that survives more than was asked for will do") {
     const auto broken = [](survives asked, survives has) {
         store_capabilities can;
