@@ -187,6 +187,24 @@ TEST_CASE("an answer that got lost is asked for again, and nothing is doubled") 
     CHECK(lab.unsent() == 0);
 }
 
+TEST_CASE("a mark whose answer got lost is made again, and counts as published") {
+    relay_lab lab;
+    faulty_store deaf(*lab.held);
+    int losses = 2;
+    deaf.with.after = [&](std::string_view call) -> std::optional<error> {
+        return call == "delivered" && losses-- > 0 ? refused_with(errc::unknown_outcome) : std::nullopt;
+    };
+    const auto id = lab.append("k");
+    event_relay relay({lab.on, *deaf.outbox(), *lab.kept, lab.log}, {.name = "deaf"}, 5);
+    REQUIRE(relay.start());
+    lab.on.advance(10s);
+    CHECK(losses < 0);
+    CHECK(relay.snapshot().published == 1);
+    CHECK(relay.snapshot().lost == 0);
+    CHECK(lab.received_ids() == std::vector{id});
+    sync_wait(lab.on, relay.stop());
+}
+
 TEST_CASE("batches are on their way at the same time, and order per key holds") {
     relay_lab lab;
     int flying = 0;

@@ -176,9 +176,12 @@ void relay_state::judge(flight& batch, const leased_message& one, const error& w
 task<void> relay_state::mark(flight& batch) {
     for (int n = 1; !batch.sent.empty(); ++n) {
         auto marking = with.outbox.delivered(batch.sent);
-        const auto answers = co_await std::move(marking);
+        auto answers = co_await std::move(marking);
         if (answers) {
             outbox_outage.answered("relay " + name, "mark messages");
+            // What is gone was marked, by an earlier try whose answer was lost or by another relay: nobody sends it again.
+            for (write_answer& each : *answers)
+                if (each == write_answer::gone) each = write_answer::done;
             count_answers(*answers, &relay_snapshot::published);
             break;
         }
