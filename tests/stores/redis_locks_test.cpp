@@ -120,6 +120,24 @@ TEST_CASE("redis locks: a server that does not answer costs its timeout and no m
     three[2].thaw();
 }
 
+TEST_CASE("redis locks: no more is promised than the weakest of the servers keeps") {
+    NEEDS_REDIS();
+    harness::redis_server always({.fsync = "always"});
+    harness::redis_server more[2]{harness::redis_server({.fsync = "always"}),
+                                  harness::redis_server({.fsync = "always"})};
+    harness::redis_server weak({.fsync = "no"});
+    const auto promised = [&](const harness::redis_server& third) {
+        std::string servers;
+        for (const std::uint16_t port : {more[0].port(), more[1].port(), third.port()})
+            servers += "127.0.0.1:" + std::to_string(port) + ",";
+        return desk(always.url(), {{"lock_servers", servers}}).kept->capabilities().writes_survive;
+    };
+    CHECK(promised(always) == survives::power_loss);
+    CHECK(promised(weak) == survives::server_crash);
+    weak.kill(); // nobody knows
+    CHECK(promised(weak) == survives::process_crash);
+}
+
 TEST_CASE("redis locks: fewer than three servers are refused") {
     asio_runtime on{asio_options{}};
     for (const char* servers : {"127.0.0.1:1,127.0.0.1:2", "127.0.0.1:1"})

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <holdfast/plugin.hpp>
 #include <holdfast/store.hpp>
 #include <holdfast/version.hpp>
@@ -25,8 +27,10 @@ public:
         const persistence keeps = core_.keeps();
         can.writes_survive = keeps.writes_survive();
         can.loses = keeps.loses();
-        if (majority_locks_ != nullptr)
+        if (majority_locks_ != nullptr) {
+            can.writes_survive = std::min(can.writes_survive, majority_locks_->writes_survive());
             can.loses += "; a lock, when one of the lock_servers comes back without what it said last";
+        }
         return can;
     }
 

@@ -42,6 +42,12 @@ std::vector<core*> redlock_facet::all() const {
     return found;
 }
 
+survives redlock_facet::writes_survive() const {
+    survives weakest = survives::power_loss;
+    for (const auto& each : servers_) weakest = std::min(weakest, each->keeps().writes_survive());
+    return weakest;
+}
+
 // A server that was away when the others were prepared is prepared now.
 task<redlock_facet::answer> redlock_facet::ask(core* server, script which, arguments with, decoder decode) {
     if (!server->prepared()) {

@@ -23,6 +23,8 @@ public:
     // A majority must be there; the others are prepared when they are.
     task<result<void>> prepare() { return on_each(&core::prepare_now); }
     task<result<void>> destroy() { return on_each(&core::destroy_now); }
+    // As the weakest of them keeps it; one that was not asked yet promises little.
+    survives writes_survive() const;
 
 private:
     enum class vote : unsigned char { yes, no, unknown };
