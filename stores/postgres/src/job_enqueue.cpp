@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include <holdfast/store_limits.hpp>
@@ -18,7 +17,8 @@ struct hash_id {
 };
 using ids = std::unordered_map<identifier, std::size_t, hash_id>;
 
-// Of several with one id, or one unique key of a type, the first counts.
+// Of several with one id the first counts. Of several with one unique key the server says which: the first may be there
+// already by its id, and then it does not hold the key.
 struct batch {
     std::vector<new_job> all;
     std::vector<std::size_t> first; // for each the index of the one that counts
@@ -33,13 +33,10 @@ struct batch {
     batch(std::vector<new_job> jobs, duration keep) : all(std::move(jobs)), first(all.size()) {
         ids by_id;
         by_id.reserve(all.size());
-        std::map<std::pair<std::string_view, std::string_view>, std::size_t> by_key;
         sent.reserve(all.size());
         for (std::size_t i = 0; i < all.size(); ++i) {
             const new_job& job = all[i];
             first[i] = by_id.try_emplace(job.id, i).first->second;
-            if (first[i] == i && job.unique_key)
-                first[i] = by_key.try_emplace({job.what.type, *job.unique_key}, i).first->second;
             if (first[i] != i) continue;
             sent.push_back(&job);
             parents |= job.parent.has_value();

@@ -131,6 +131,11 @@ BEGIN
         END IF;
         _waits := _parent_state IS NOT NULL AND _parent_state < 4;
         _dead := _parent_state IS NOT NULL AND _parent_state > 4;
+        IF _dead AND _unique_key IS NOT NULL THEN -- the index lets in what has ended
+            SELECT id INTO _found FROM {ns}.jobs
+            WHERE type = _type AND unique_key = _unique_key AND unique_key IS NOT NULL AND state < 4;
+            IF FOUND THEN RETURN _found; END IF;
+        END IF;
         INSERT INTO {ns}.jobs (id, queue, type, version, content_type, priority, created, due, state, ended,
             max_attempts, max_crashes, may_restart, keep_for, headers, unique_key, body, parent, waits,
             cancelled_by_parent)

@@ -155,6 +155,32 @@ void unique_within_a_batch(store_lab& in) {
     check_equal(answers[1].id, first.id, "id of the job that has the key");
 }
 
+void unique_behind_a_known_id(store_lab& in) {
+    const job_user user(in);
+    new_job known = user.make();
+    user.add(known);
+    user.settle(user.claim_one().lease, settlement::kind::succeed);
+    known.unique_key = "k";
+    new_job next = user.make();
+    next.unique_key = "k";
+    const auto answers = in.ok(user.jobs().enqueue({known, next}), "enqueue");
+    check_equal(answers.at(0).created, false, "created, of a job that was there");
+    check_equal(answers.at(1).created, true, "created, of a job whose key nobody has");
+    check_equal(user.state_of(next.id), job_state::pending, "state");
+}
+
+void unique_among_children_of_the_dead(store_lab& in) {
+    const job_user user(in);
+    const identifier dead = user.ended_as(settlement::kind::dead_letter);
+    const identifier holder = user.add(with_key(user, "k"));
+    new_job child = with_key(user, "k");
+    child.parent = dead;
+    const enqueued answer = user.enqueue(child);
+    check(!answer.created && answer.id == holder,
+          "a child that would be cancelled at once is not made beside the holder");
+    check(user.absence(child.id) == job_absence::never_known, "the child is not there");
+}
+
 void unique_at_once(store_lab& in) {
     const job_user user(in);
     std::vector<task<result<std::vector<enqueued>>>> calls;
@@ -252,6 +278,8 @@ store_case_list job_enqueue_cases() {
         {"of one type, one unfinished job has a unique key", &unique_key},
         {"a unique key is free again when its job has ended, and not before", &unique_key_is_freed},
         {"the same unique key twice in one batch makes one job", &unique_within_a_batch},
+        {"a job that was there already takes no unique key from another of its batch", &unique_behind_a_known_id},
+        {"a unique key that is taken keeps out the child of a dead parent too", &unique_among_children_of_the_dead},
         {"the same unique key 100 times in parallel makes one job", &unique_at_once},
         {"a job is claimed when it is due and not before", &due_times},
         {"due times are judged by the store's clock", &due_by_the_stores_clock},
