@@ -131,7 +131,7 @@ int run_store_suite(const loaded_plugin& plugin, const arguments& given, Report 
     shown.reset();
     conformance::store_bed bed{[&] { return stores.fresh(); }, {}, on.get()};
     if (can.shared || can.writes_survive != survives::nothing) bed.again = [&] { return stores.again(); };
-    const conformance::store_options how{.filter = given.value("--filter").value_or("")};
+    const conformance::store_options how{.filter = given.value("--filter").value_or(""), .seed = read_seed(given)};
     const auto total = conformance::run_store_suite(bed, how, [&](const case_result& r) { to.add(r); });
     const int code = end(to, plugin, given, total, closing);
     on->stop();

@@ -3,7 +3,7 @@
 namespace holdfast::conformance {
 
 store_lab::store_lab(const store_bed& bed, const store_options& how)
-    : plugin_lab(*bed.on, how.rounds), bed_(bed), store_(open(bed.fresh)) {}
+    : plugin_lab(*bed.on, how.rounds), bed_(bed), seed_(how.seed), store_(open(bed.fresh)) {}
 
 store_lab::~store_lab() {
     other_.reset();

@@ -21,6 +21,7 @@ public:
     void close();
 
     holdfast::store& store() noexcept { return *store_; }
+    std::uint64_t seed() const noexcept { return seed_; }
 
     // These skip the case when the facet is not offered.
     job_store& jobs() { return offered(store_->jobs()); }
@@ -46,6 +47,7 @@ private:
     std::unique_ptr<holdfast::store> open(const std::function<std::unique_ptr<holdfast::store>()>& make);
 
     const store_bed& bed_;
+    const std::uint64_t seed_;
     std::unique_ptr<holdfast::store> store_;
     std::unique_ptr<holdfast::store> other_;
 };
@@ -69,6 +71,7 @@ store_case_list job_requeue_cases();
 store_case_list job_reading_cases();
 store_case_list job_content_cases();
 store_case_list job_race_cases();
+store_case_list job_walk_cases();
 store_case_list job_watch_cases();
 store_case_list idempotency_cases();
 store_case_list lock_cases();

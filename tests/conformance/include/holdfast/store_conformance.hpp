@@ -2,6 +2,7 @@
 // around this; a test program of a store's own can run it as well.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -31,6 +32,8 @@ struct store_options {
 
     // How often a race of a hundred is run, where one outcome in many shows.
     int rounds = 20;
+    // Of the random walks. A case that fails says which one to repeat.
+    std::uint64_t seed = 1;
 };
 
 // Every case there is, in the order in which they run. The groups are the facets, "store" and "units".
