@@ -14,6 +14,7 @@
 #include "held_runtime.hpp"
 #include "held_store.hpp"
 #include "held_transport.hpp"
+#include "verify_again.hpp"
 #include "verify_report.hpp"
 
 namespace holdfast::cli {
@@ -88,10 +89,12 @@ public:
         more_ = more;
         return again();
     }
-    std::unique_ptr<Interface> again() {
+    std::unique_ptr<Interface> again() { return in(space()); }
+    std::string space() const { return "hf_verify_" + std::to_string(::getpid()) + "_" + std::to_string(number_); }
+    std::unique_ptr<Interface> in(const std::string& space) {
         settings with = with_;
         for (const auto& [key, value] : more_) with.set(key, value);
-        with.set("namespace", "hf_verify_" + std::to_string(::getpid()) + "_" + std::to_string(number_));
+        with.set("namespace", space);
         auto made = Create(plugin_, std::move(with), log_, on_);
         if (!made) throw failed(std::move(made.error()));
         return std::make_unique<Held>(std::move(*made));
@@ -117,25 +120,88 @@ std::unique_ptr<runtime> make_runtime(const arguments& given, logger& log) {
     return std::make_unique<held_runtime>(std::move(*made));
 }
 
-template <class Report>
-int run_store_suite(const loaded_plugin& plugin, const arguments& given, Report to) {
+using store_maker = maker<store, held_store, &create_store>;
+
+// The second process of a case.
+int run_rival(const loaded_plugin& plugin, const arguments& given, const std::string& space) {
     null_logger log;
     const auto on = make_runtime(given, log);
-    maker<store, held_store, &create_store> stores(plugin, read_options(given), *on);
-    // One that cannot start, or reach its server, says so once.
+    store_maker stores(plugin, read_options(given), *on);
+    auto opened = stores.in(space);
+    if (auto ready = sync_wait(*on, opened->prepare()); !ready) throw failed(std::move(ready.error()));
+    conformance::serve_rival(*opened, *on);
+    opened.reset();
+    on->stop();
+    return 0;
+}
+
+// What is known of a store before its cases are run.
+struct first_look {
+    store_capabilities can;
+    std::string closing;
+    store_time now;
+};
+
+// One that cannot start, or reach its server, says so once.
+first_look look_at(store_maker& stores, runtime& on) {
     auto shown = stores.fresh();
-    if (auto ready = sync_wait(*on, shown->prepare()); !ready) throw failed(std::move(ready.error()));
-    const store_capabilities can = shown->capabilities();
-    const std::string closing = closing_of(*shown);
-    if (auto gone = sync_wait(*on, shown->destroy()); !gone) throw failed(std::move(gone.error()));
-    shown.reset();
-    conformance::store_bed bed{[&] { return stores.fresh(); }, {}, on.get()};
+    if (auto ready = sync_wait(on, shown->prepare()); !ready) throw failed(std::move(ready.error()));
+    auto now = sync_wait(on, shown->now());
+    if (!now) throw failed(std::move(now.error()));
+    first_look seen{shown->capabilities(), closing_of(*shown), *now};
+    if (auto gone = sync_wait(on, shown->destroy()); !gone) throw failed(std::move(gone.error()));
+    return seen;
+}
+
+// Every case, `rounds` times those that race, on this process's clock.
+template <class Report>
+conformance::summary run_store_cases(store_maker& stores, runtime& on, const store_capabilities& can,
+                                     const arguments& given, int rounds, Report& to) {
+    conformance::store_bed bed{[&] { return stores.fresh(); }, {}, &on, {}};
     if (can.shared || can.writes_survive != survives::nothing) bed.again = [&] { return stores.again(); };
-    const conformance::store_options how{.filter = given.value("--filter").value_or(""), .seed = read_seed(given)};
-    const auto total = conformance::run_store_suite(bed, how, [&](const case_result& r) { to.add(r); });
-    const int code = end(to, plugin, given, total, closing);
+    if (can.shared) bed.elsewhere = [&] { return verify_again(given, {"--rival", stores.space()}); };
+    const conformance::store_options how{
+        .filter = given.value("--filter").value_or(""), .rounds = rounds, .seed = read_seed(given)};
+    return conformance::run_store_suite(bed, how, [&](const case_result& r) { to.add(r); });
+}
+
+template <class Report>
+int run_store_suite(const loaded_plugin& plugin, const arguments& given, Report to) {
+    const auto clock = read_clock(given);
+    const bool wrong = clock && *clock != duration::zero();
+    if (wrong) shift_clock(*clock);
+    null_logger log;
+    const auto on = make_runtime(given, log);
+    store_maker stores(plugin, read_options(given), *on);
+    const first_look seen = look_at(stores, *on);
+    if (wrong && goes_by_this_clock(seen.now, *clock))
+        throw failed({errc::unsupported, "the store goes by this machine's clock", std::nullopt});
+    auto total = run_store_cases(stores, *on, seen.can, given, wrong ? 2 : 20, to);
+    if (!clock) {
+        for (const char* wrong_by : {"+1h", "-1h"}) {
+            const auto more = verify_with_clock(given, wrong_by, [&](const case_result& r) { to.add(r); });
+            total.passed += more.passed;
+            total.failed += more.failed;
+            total.skipped += more.skipped;
+        }
+    }
+    const int code = end(to, plugin, given, total, seen.closing);
     on->stop();
     return code;
+}
+
+// The cases where the clock is wrong, for the process that started this one. What cannot be run is skipped, not failed.
+int run_for_another(const loaded_plugin& plugin, const arguments& given) {
+    struct report : line_report {
+        static void end(const loaded_plugin&, const conformance::summary&, const std::string&) {}
+    };
+    try {
+        return run_store_suite(plugin, given, report());
+    } catch (const failed& e) {
+        if (e.what_failed().code != errc::unsupported && e.what_failed().code != errc::not_found) throw;
+        if (e.what_failed().code == errc::unsupported) line_report::skipped(e.what_failed().message);
+        return 0;
+    }
 }
 
 template <class Report>
@@ -177,6 +243,8 @@ int verify(const arguments& given) {
     }
     if (plugin->kind() == plugin_kind::store) {
         if (given.has("--list")) return list_cases(conformance::store_cases(), given);
+        if (const auto space = given.value("--rival")) return run_rival(*plugin, given, *space);
+        if (given.has("--lines")) return run_for_another(*plugin, given);
         return json ? run_store_suite(*plugin, given, json_report()) : run_store_suite(*plugin, given, text_report());
     }
     if (plugin->kind() == plugin_kind::events) {
@@ -201,8 +269,11 @@ command verify_command() {
              {"--filter", "TEXT", "only the cases that have TEXT in their title"},
              {"--runtime", "NAME", "what a store or events plugin runs on, a name or a file; asio unless given"},
              {"--seed", "NUMBER", "fixes every random draw; 1 unless given"},
+             {"--clock", "TIME", "only where the clock is wrong by so much, +1h or -1h; 0: only where it is right"},
              {"--list", "", "lists the cases and runs none"},
-             {"--json", "", "for programs"}},
+             {"--json", "", "for programs"},
+             {"--lines", "", "for this command itself: one line for each case"},
+             {"--rival", "NAMESPACE", "for this command itself: the second process on a store"}},
             &verify};
 }
 

@@ -2,6 +2,7 @@
 #include <holdfast/store_conformance.hpp>
 
 #include "harness/redis_cluster.hpp"
+#include "stores/kit.hpp"
 #include "stores/redis_support.hpp"
 
 using namespace holdfast;
@@ -21,12 +22,12 @@ int passed_cases(const test::redis::text_settings& settings, const std::string& 
                                          space = test::redis::fresh_namespace();
                                          return open();
                                      },
-                                     open, &on};
-    const auto counted =
-        conformance::run_store_suite(bed, {.filter = filter}, [](const conformance::case_result& ended) {
-            INFO(ended.title() << ": " << ended.message);
-            CHECK(ended.state != conformance::case_result::failed);
-        });
+                                     open, &on, [&] { return test::rival_command("redis", settings, space); }};
+    const conformance::store_options how{.filter = filter, .seed = test::kit_seed()};
+    const auto counted = conformance::run_store_suite(bed, how, [](const conformance::case_result& ended) {
+        INFO(ended.title() << ": " << ended.message);
+        CHECK(ended.state != conformance::case_result::failed);
+    });
     CHECK(counted.skipped == 0);
     return counted.passed;
 }
@@ -54,4 +55,16 @@ TEST_CASE("redis: keeps the contract of locks on a majority of three servers") {
     const std::string servers = at(first) + "," + at(second) + "," + at(third);
     CHECK(passed_cases({{"url", first.url()}, {"lock_servers", servers}}, "locks/") > 5);
     for (const harness::redis_server* each : {&first, &second, &third}) CHECK(each->tell("DBSIZE") == ":0");
+}
+
+TEST_CASE("redis: holdfast verify proves the plugin, where the clock is right and where it is wrong by an hour") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    const auto done = test::verify("redis", {{"url", server.url()}}, {});
+    INFO(done.output);
+    CHECK(done.code == 0);
+    CHECK_THAT(done.output, Catch::Matchers::ContainsSubstring("\nclock +1h "));
+    CHECK_THAT(done.output, Catch::Matchers::ContainsSubstring("\nclock -1h "));
+    CHECK_THAT(done.output, !Catch::Matchers::ContainsSubstring("skipped"));
+    CHECK(server.tell("DBSIZE") == ":0");
 }

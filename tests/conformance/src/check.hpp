@@ -57,7 +57,8 @@ std::string shown(const std::vector<T>& values) {
     return text + "]";
 }
 
-[[noreturn]] inline void fail_check(const std::string& what, const std::source_location& where) {
+[[noreturn]] inline void fail_check(const std::string& what,
+                                    const std::source_location& where = std::source_location::current()) {
     const std::string_view path = where.file_name();
     throw check_failed(std::string(path.substr(path.find_last_of('/') + 1)) + ":" + std::to_string(where.line()) +
                        ": " + what);

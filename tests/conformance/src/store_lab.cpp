@@ -6,6 +6,7 @@ store_lab::store_lab(const store_bed& bed, const store_options& how)
     : plugin_lab(*bed.on, how.rounds), bed_(bed), seed_(how.seed), store_(open(bed.fresh)) {}
 
 store_lab::~store_lab() {
+    rival_.reset();
     other_.reset();
     if (store_ == nullptr) return;
     try {
@@ -16,6 +17,7 @@ store_lab::~store_lab() {
 }
 
 void store_lab::close() {
+    rival_.reset();
     other_.reset();
     ok(store_->destroy(), "destroy()");
     store_.reset();
@@ -33,6 +35,13 @@ holdfast::store& store_lab::other() {
     if (!bed_.again) throw case_skipped("no second instance was given");
     if (other_ == nullptr) other_ = open(bed_.again);
     return *other_;
+}
+
+rival& store_lab::other_process() {
+    if (!store_->capabilities().shared) throw case_skipped("the store is not shared");
+    if (!bed_.elsewhere) throw case_skipped("no second process was given");
+    if (rival_ == nullptr) rival_ = std::make_unique<rival>(bed_.elsewhere());
+    return *rival_;
 }
 
 void store_lab::reopen() {

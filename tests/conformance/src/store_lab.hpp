@@ -9,6 +9,7 @@
 #include <holdfast/store_conformance.hpp>
 
 #include "plugin_lab.hpp"
+#include "rival.hpp"
 
 namespace holdfast::conformance {
 
@@ -30,6 +31,8 @@ public:
     outbox_store& outbox() { return offered(store_->outbox()); }
     // A second instance that is open at the same time. Skips the case when the store is not shared.
     holdfast::store& other();
+    // A second process on the same data, ready. Skips the case when the store is not shared, or there is no such program.
+    rival& other_process();
     // Closes the store and opens it again. Skips the case when the data goes with the instance.
     void reopen();
     // Skips the case when the store has no units of work.
@@ -50,6 +53,7 @@ private:
     const std::uint64_t seed_;
     std::unique_ptr<holdfast::store> store_;
     std::unique_ptr<holdfast::store> other_;
+    std::unique_ptr<rival> rival_;
 };
 
 struct store_case {
@@ -73,10 +77,14 @@ store_case_list job_content_cases();
 store_case_list job_race_cases();
 store_case_list job_walk_cases();
 store_case_list job_watch_cases();
+store_case_list job_process_cases();
 store_case_list idempotency_cases();
+store_case_list idempotency_process_cases();
 store_case_list lock_cases();
+store_case_list lock_process_cases();
 store_case_list outbox_cases();
 store_case_list outbox_failure_cases();
+store_case_list outbox_process_cases();
 store_case_list unit_cases();
 store_case_list unit_conflict_cases();
 

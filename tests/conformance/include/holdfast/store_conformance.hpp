@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <holdfast/conformance.hpp>
@@ -25,7 +26,11 @@ struct store_bed {
     std::function<std::unique_ptr<store>()> again;
     // What the stores were given. On virtual time if the store's clock follows it, else on real time. Not stopped.
     runtime* on = nullptr;
+    // The command, the program with its path first, that starts another process which opens the data of the latest fresh
+    // store and calls serve_rival() with it. Empty: what takes two processes is skipped.
+    std::function<std::vector<std::string>()> elsewhere{};
 };
+
 
 struct store_options {
     std::string filter; // as in options
@@ -43,5 +48,9 @@ std::vector<case_info> store_cases();
 // which must not be one of the runtime's. A store that hangs ends the process as a runtime does.
 summary run_store_suite(const store_bed& bed, const store_options& how,
                         const std::function<void(const case_result&)>& report);
+
+// What the other process does: what the kit asks it to on its standard input, until that ends. The store is prepared, and on
+// the data of the one that is proved; nothing else may be written to standard output.
+void serve_rival(store& on_the_same_data, runtime& on);
 
 } // namespace holdfast::conformance
