@@ -24,7 +24,7 @@ struct batch {
     std::vector<std::size_t> first; // for each the index of the one that counts
     std::vector<const new_job*> sent;
     std::vector<std::string> queues; // of those
-    std::vector<std::string> woken;  // of those that are due
+    std::vector<std::string> woken;  // of those that may be due
     bool parents = false;
     bool unique = false;
     bool alike = true;            // they differ in id, headers and body alone
@@ -44,7 +44,7 @@ struct batch {
             alike = alike && are_alike(job, *sent.front());
             leaves_no_trace |= job.keep_for.value_or(keep) <= duration::zero();
             add(queues, job.queue);
-            if (seems_due(job.when)) add(woken, job.queue);
+            if (may_be_due(job.when)) add(woken, job.queue);
         }
         alike = alike && !parents && !unique;
         make_set(queues);
@@ -65,9 +65,11 @@ private:
         return a.same_terms(b) && a.what.type == b.what.type && a.what.version == b.what.version &&
                a.what.content_type == b.what.content_type;
     }
-    // By the clock of this machine: it decides about a hint, no more.
-    static bool seems_due(const due& when) {
-        return when.how == due::kind::at ? when.time <= std::chrono::system_clock::now()
+    // The server's clock decides, this one may be wrong: a hint for nothing costs a claim, one that is missing a worker's
+    // whole wait.
+    static bool may_be_due(const due& when) {
+        constexpr auto wrong_at_most = std::chrono::hours{24};
+        return when.how == due::kind::at ? when.time <= std::chrono::system_clock::now() + wrong_at_most
                                          : when.delay <= duration::zero();
     }
 };

@@ -48,6 +48,14 @@ void enqueued_here(store_lab& in) {
     told.follow([&] { user.add(); }, "a job was enqueued");
     told.follow([&] { user.add(3); }, "jobs were enqueued in bulk");
     check_equal(user.claim(10).size(), std::size_t{4}, "jobs that can be claimed after the hints");
+    // Due by the store's clock, whatever another says.
+    new_job past = user.make();
+    past.when = due::at(in.now());
+    told.follow([&] { user.add(past); }, "a job was enqueued for a time that has come");
+    std::vector<new_job> several = {user.make(), user.make()};
+    for (new_job& each : several) each.when = due::at(in.now());
+    told.follow([&] { in.ok(user.jobs().enqueue(several), "enqueue"); }, "jobs were enqueued for a time that has come");
+    check_equal(user.claim(10).size(), std::size_t{3}, "jobs that can be claimed after the hints");
     told.follow([&] { user.add(); }, "a job was enqueued when the queue was empty again");
 }
 
