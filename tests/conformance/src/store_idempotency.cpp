@@ -229,6 +229,15 @@ void what_is_refused(store_lab& in) {
                {errc::stale_lease}, "complete of what was never begun");
 }
 
+void the_largest_answer(store_lab& in) {
+    const key_user user(in);
+    const auto mine = user.started("k");
+    std::string body(10u << 20, '\0');
+    for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 31 % 251);
+    user.complete(mine.lease, body);
+    user.is_completed("k", body);
+}
+
 void between_two_instances(store_lab& in) {
     const key_user here(in);
     const key_user there(in, *in.other().idempotency());
@@ -266,6 +275,7 @@ store_case_list idempotency_cases() {
         {"of a hundred claimants one wins", &the_short_form_at_once},
         {"keys are any bytes", &odd_keys},
         {"what is too long, too large or for no time is refused", &what_is_refused},
+        {"an answer of exactly 10 MiB is kept", &the_largest_answer},
         {"two instances start one caller between them", &between_two_instances},
     };
 }

@@ -30,6 +30,14 @@ void bodies(store_lab& in) {
     round_trip(user, large);
 }
 
+// The largest that every store takes by default: whole, in each place that a body has.
+void the_largest(store_lab& in) {
+    const job_user user(in);
+    std::string body(10u << 20, '\0');
+    for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 31 % 251);
+    round_trip(user, body);
+}
+
 void too_large(store_lab& in) {
     const job_user user(in);
     new_job fine = user.make();
@@ -37,6 +45,16 @@ void too_large(store_lab& in) {
     huge.what.body.assign((10u << 20) + 1, 'x');
     in.refused(user.jobs().enqueue({fine, huge}), {errc::too_large}, "a body above 10 MiB");
     check(user.absence(fine.id) == job_absence::never_known, "the whole batch is refused");
+    const identifier id = user.add();
+    const claimed_job mine = user.claim_one();
+    const settlement one[] = {{.held = &mine.lease,
+                               .how = settlement::kind::succeed,
+                               .when = {},
+                               .error = {},
+                               .output = std::string((10u << 20) + 1, 'x')}};
+    in.refused(user.jobs().settle(one), {errc::too_large}, "an output above 10 MiB");
+    check_equal(user.state_of(id), job_state::processing, "state of a job whose output was refused");
+    check_equal(user.settle(mine.lease, settlement::kind::succeed).answer, write_answer::done, "settle without it");
 }
 
 void names(store_lab& in) {
@@ -134,17 +152,45 @@ void many_headers(store_lab& in) {
     check(user.claim_one().extra == j.extra, "a hundred headers");
 }
 
+void headers_of_any_bytes(store_lab& in) {
+    const job_user user(in);
+    new_job j = user.make();
+    j.extra[""] = "";
+    j.extra[std::string(std::size_t{64} * 1024, 'x')] = std::string(std::size_t{64} * 1024, 'y');
+    for (const std::string& each : odd_names()) j.extra[each] = each;
+    for (const std::string& each : odd_bytes()) j.extra[each] = each;
+    const identifier id = user.add(j);
+    check(user.view(id).extra == j.extra, "the headers that get() gives");
+    check(user.claim_one().extra == j.extra, "the headers that claim() gives");
+}
+
+// Nothing is promised about the length of a worker's name, but that the store is not hurt by it.
+void workers_of_any_name(store_lab& in) {
+    const job_user user(in);
+    for (const std::string& each : odd_names()) {
+        const identifier id = user.add();
+        const auto mine = user.claim(1, long_lease, {"default"}, each);
+        check_equal(mine.size(), std::size_t{1}, "jobs claimed by a worker with an odd name");
+        check_equal(user.view(id).worker, each, "worker");
+        user.settle(mine[0].lease, settlement::kind::succeed);
+        check_equal(user.view(id).history.at(0).worker, each, "worker in the history");
+    }
+}
+
 } // namespace
 
 store_case_list job_content_cases() {
     return {
         {"bodies of no bytes, of any bytes and of a megabyte come back", &bodies},
+        {"a body and an output of exactly 10 MiB come back", &the_largest},
         {"a body above the limit is refused, its batch with it", &too_large},
         {"names with quotes, braces, line ends and emoji come back", &names},
         {"unique keys are any bytes", &keys_of_any_bytes},
         {"names that are too long or no text are refused", &wrong_names},
         {"no error text keeps a job from being settled", &errors_of_any_bytes},
         {"a hundred headers come back", &many_headers},
+        {"names and values of headers are any bytes, as long as you like", &headers_of_any_bytes},
+        {"workers may have odd names", &workers_of_any_name},
     };
 }
 

@@ -251,6 +251,49 @@ void odd_names_come_back(store_lab& in) {
     in.refused(user.outbox().lease_batch(1, 0s, "relay"), {errc::invalid_argument}, "a lease for no time");
 }
 
+void the_largest(store_lab& in) {
+    const outbox_user user(in);
+    std::string body(10u << 20, '\0');
+    for (std::size_t i = 0; i < body.size(); ++i) body[i] = static_cast<char>(i * 31 % 251);
+    const outgoing_message m = user.make("k", body);
+    user.append(m);
+    const leased_message got = user.lease_one();
+    check(got.message.what == m.what, "the payload of 10 MiB that lease_batch() gives");
+    check_equal(user.delivered(got), write_answer::done, "delivered");
+}
+
+void odd_relays_headers_and_consumers(store_lab& in) {
+    const outbox_user user(in);
+    outgoing_message m = user.make("k");
+    m.extra[std::string(std::size_t{64} * 1024, 'x')] = std::string(std::size_t{64} * 1024, 'y');
+    for (const std::string& each : odd_names()) m.extra[each] = each;
+    for (const std::string& each : odd_bytes()) m.extra[each] = each;
+    user.append(m);
+    for (const std::string& relay : odd_names()) {
+        const auto leased =
+            in.ok(user.outbox().lease_batch(1, 5min, relay), "lease_batch, by a relay with an odd name");
+        check_equal(leased.size(), std::size_t{1}, "messages leased");
+        check(leased[0].message.extra == m.extra, "headers of any bytes, as long as you like");
+        check_equal(user.failed(leased[0], 0s), write_answer::done, "failed");
+    }
+    const std::vector wrong = {errc::invalid_argument, errc::too_large};
+    const auto with_a_long_name =
+        in.await(user.outbox().lease_batch(1, 5min, std::string(std::size_t{64} * 1024, 'x')));
+    check(with_a_long_name ? with_a_long_name->size() == 1 : with_a_long_name.error().code == errc::too_large,
+          "a relay with a name of 64 KB gets a message, or is refused");
+    auto consumers = odd_names();
+    for (std::string& each : odd_bytes()) consumers.push_back(std::move(each));
+    const identifier id = in.next_id();
+    for (const std::string& each : consumers) {
+        check_equal(in.ok(user.outbox().receive(each, id, 1h), "receive"), true, "the first time for an odd consumer");
+        check_equal(in.ok(user.outbox().receive(each, id, 1h), "receive"), false, "a duplicate for an odd consumer");
+        check(in.ok(user.outbox().received(each, {id}), "received") == std::vector{true},
+              "received by an odd consumer");
+    }
+    in.refused(user.outbox().receive(std::string(1025, 'x'), id, 1h), wrong, "a consumer of 1025 bytes");
+    in.refused(user.outbox().receive("", id, 1h), wrong, "a consumer without a name");
+}
+
 void duplicates_are_dropped(store_lab& in) {
     outbox_store& outbox = in.outbox();
     const identifier id = in.next_id();
@@ -312,6 +355,8 @@ store_case_list outbox_cases() {
         {"thirty relays never lease the same message", &many_relays},
         {"relays that die under load deliver each message once, in order per key", &order_under_load},
         {"odd names and bytes come back, what is too large is refused", &odd_names_come_back},
+        {"a body of exactly 10 MiB comes back", &the_largest},
+        {"relays, headers and consumers may have odd names", &odd_relays_headers_and_consumers},
         {"the inbox drops duplicates, by consumer, within their time", &duplicates_are_dropped},
         {"the inbox can be asked without recording anything", &the_inbox_can_be_asked},
     };
