@@ -8,6 +8,7 @@
 
 #include "catch.hpp"
 #include "memory_store.hpp"
+#include "stores/race.hpp"
 
 using namespace std::chrono_literals;
 using namespace holdfast;
@@ -170,4 +171,11 @@ TEST_CASE("a unit of work that was overtaken fails at its commit and leaves noth
     CHECK(committed.error().code == errc::duplicate);
     const auto found = sync_wait(on, made->jobs()->get(j.id));
     CHECK(std::get<job_absence>(*found) == job_absence::never_known);
+}
+
+TEST_CASE("memory: of completion and recovery exactly one counts, whichever comes first") {
+    struct desk : test::store_desk {
+        desk() { kept = test::open_store("memory", on, {}); }
+    } d;
+    test::race_completion_against_recovery(d, *d.kept, 100'000);
 }
