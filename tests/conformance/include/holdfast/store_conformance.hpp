@@ -31,7 +31,6 @@ struct store_bed {
     std::function<std::vector<std::string>()> elsewhere{};
 };
 
-
 struct store_options {
     std::string filter; // as in options
 
