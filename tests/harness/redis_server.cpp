@@ -188,6 +188,23 @@ void redis_server::kill() {
     server_.reset();
 }
 
+// Since version 7 there are several in a folder, and the one with the newest commands is called so.
+fs::path redis_server::append_file() const {
+    for (const auto& each : fs::recursive_directory_iterator(folder_ / "data"))
+        if (each.path().extension() == ".aof" && each.path().string().find(".base.") == std::string::npos)
+            return each.path();
+    throw std::runtime_error("Redis has written no append-only file");
+}
+
+std::uintmax_t redis_server::written() const {
+    return fs::file_size(append_file());
+}
+
+void redis_server::lose_tail(std::uintmax_t bytes) const {
+    const fs::path file = append_file();
+    fs::resize_file(file, fs::file_size(file) - bytes);
+}
+
 std::string redis_server::tell(const std::string& command) const {
     auto answer = ask(port_, command);
     if (!answer) throw std::runtime_error("Redis does not answer:\n" + end_of_log());

@@ -42,6 +42,10 @@ public:
     void kill();   // kill -9
     void freeze(); // connections stay open, nothing is answered, until
     void thaw();
+    // Takes that many bytes off the end of what a server that was killed has written, as a machine does that dies.
+    void lose_tail(std::uintmax_t bytes) const;
+    // Of what it has written; nothing that is in a file that it made when it started.
+    std::uintmax_t written() const;
     // One command in the simple form of the protocol, without blanks inside words; the first line of the answer.
     std::string tell(const std::string& command) const;
     // The same, as redis_lines().
@@ -49,6 +53,7 @@ public:
 
 private:
     void launch();
+    std::filesystem::path append_file() const;
     std::string end_of_log() const;
 
     redis_options options_;

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include <holdfast/redis/scripted_server.hpp>
+
 #include "stores/redis_support.hpp"
 
 using namespace holdfast;
@@ -15,6 +17,50 @@ namespace {
 std::string through(const harness::tcp_proxy& proxy) {
     return "redis://127.0.0.1:" + std::to_string(proxy.port());
 }
+
+// What there are tokens of, each taken now; what is not there yet is made first.
+struct tokens_of {
+    tokens_of(desk& d, const new_job& one, const outgoing_message& sent)
+        : job(claim(d, one)), message(lease(d, sent)), key(begin(d)), lock(acquire(d)) {}
+
+    bool all_larger_than(const tokens_of& other) const {
+        return job.token() > other.job.token() && message.token() > other.message.token() &&
+               key.token() > other.key.token() && lock.token() > other.lock.token();
+    }
+
+    job_lease job;
+    message_lease message;
+    idempotency_lease key;
+    lock_lease lock;
+
+private:
+    static constexpr duration short_lease = 1ms;
+
+    static void pass() { std::this_thread::sleep_for(2ms); }
+    static job_lease claim(desk& d, const new_job& one) {
+        d.await(d.jobs().enqueue({one}));
+        for (;;) {
+            auto got = d.claim(1, short_lease);
+            if (got.size() != 1) throw std::runtime_error("expected a job to claim");
+            if (got[0].id == one.id) return std::move(got[0].lease);
+        }
+    }
+    static message_lease lease(desk& d, const outgoing_message& sent) {
+        d.await(d.kept->outbox()->append({sent}));
+        pass();
+        auto got = d.await(d.kept->outbox()->lease_batch(1, short_lease, "r"));
+        return std::move(got.at(0).lease);
+    }
+    static idempotency_lease begin(desk& d) {
+        pass();
+        auto began = d.await(d.kept->idempotency()->begin({"k", "f", short_lease, 1h}));
+        return std::move(std::get<idempotency_started>(began).lease);
+    }
+    static lock_lease acquire(desk& d) {
+        pass();
+        return d.await(d.kept->locks()->try_acquire("r", short_lease)).value();
+    }
+};
 
 } // namespace
 
@@ -48,17 +94,95 @@ TEST_CASE("redis: erased data are noticed by every call, and tokens still grow a
     CHECK(d.await(d.kept->locks()->try_acquire("r"))->token() > before);
 }
 
-TEST_CASE("redis: a server that evicts keys is refused") {
+TEST_CASE("redis: no token of a job, a key or a message comes back after the data were erased") {
     NEEDS_REDIS();
-    harness::redis_server server({.arguments = {"--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"}});
+    harness::redis_server server;
+    desk d(server.url());
+    const new_job job = d.job();
+    const outgoing_message message{d.ids.next(), "topic", "k", {}, {}};
+    const tokens_of before(d, job, message);
+    CHECK(server.tell("FLUSHALL") == "+OK");
+    d.await(d.kept->prepare());
+    const tokens_of after(d, job, message); // the same names
+    CHECK(after.all_larger_than(before));
+    // The old holders have nothing to say.
+    CHECK(d.settle(before.job).answer == write_answer::stale);
+    const message_lease* const sent[] = {&before.message};
+    CHECK(d.await(d.kept->outbox()->delivered(sent)).at(0) == write_answer::stale);
+    CHECK(d.refusal(d.kept->idempotency()->complete(before.key, {})).code == errc::stale_lease);
+    CHECK(d.refusal(d.kept->locks()->renew(before.lock, 1min)).code == errc::stale_lease);
+}
+
+TEST_CASE("redis: tokens grow past what a server lost that was killed before it had written") {
+    NEEDS_REDIS();
+    harness::redis_server server; // everysec
+    desk d(server.url());
+    const new_job job = d.job();
+    const outgoing_message message{d.ids.next(), "topic", "k", {}, {}};
+    d.add();
+    const auto kept = server.written();
+    const tokens_of before(d, job, message);
+    server.kill();
+    const auto written = server.written();
+    REQUIRE(written > kept);
+    SECTION("all of it") {
+        server.lose_tail(written - kept);
+    }
+    SECTION("the end, with half of a command") {
+        server.lose_tail((written - kept) / 2 + 1);
+    }
+    server.start();
+    // What is lost is made again, as clients do; what is not has leases that end.
+    d.await(d.jobs().recover_stale(10));
+    const tokens_of after(d, job, message);
+    CHECK(after.all_larger_than(before));
+}
+
+TEST_CASE("redis: a server that may evict keys is refused, whether its memory has a limit yet or not") {
+    NEEDS_REDIS();
+    std::vector<std::string> arguments = {"--maxmemory-policy", "allkeys-lru"};
+    SECTION("with a limit") {
+        arguments.insert(arguments.end(), {"--maxmemory", "50mb"});
+    }
+    SECTION("without") {}
+    SECTION("and says so by INFO alone") {
+        arguments.insert(arguments.end(), {"--rename-command", "CONFIG", "SETTINGS"});
+    }
+    harness::redis_server server({.arguments = arguments});
     asio_runtime on{asio_options{}};
     const auto store = test::redis::open(on, {{"url", server.url()}});
     const auto answer = sync_wait(on, store->prepare());
     REQUIRE(!answer);
     CHECK(answer.error().code == errc::configuration);
     CHECK_THAT(answer.error().message, ContainsSubstring("allkeys-lru"));
-    CHECK(server.tell("CONFIG SET maxmemory-policy noeviction") == "+OK");
+    const bool renamed = server.tell("CONFIG SET maxmemory-policy noeviction") != "+OK";
+    if (renamed) CHECK(server.tell("SETTINGS SET maxmemory-policy noeviction") == "+OK");
     CHECK(sync_wait(on, store->prepare()).has_value());
+}
+
+TEST_CASE("redis: a server whose memory is full refuses writes for a while, and loses nothing") {
+    NEEDS_REDIS();
+    harness::redis_server server({.arguments = {"--maxmemory", "100mb", "--maxmemory-policy", "noeviction"}});
+    desk d(server.url());
+    std::vector<identifier> acknowledged;
+    for (int i = 0; i < 5; ++i) acknowledged.push_back(d.add(std::string(1u << 20, 'x')));
+    CHECK(server.tell("CONFIG SET maxmemory 2mb") == "+OK"); // it has more by now
+    const error full = d.refusal(d.jobs().enqueue({d.job()}));
+    CHECK(full.code == errc::unavailable);
+    CHECK_THAT(full.message, ContainsSubstring("OOM"));
+    for (const error& each :
+         {d.refusal(d.kept->locks()->try_acquire("r")), d.refusal(d.kept->idempotency()->try_claim("k")),
+          d.refusal(d.kept->outbox()->append({{d.ids.next(), "t", "k", {}, {}}}))})
+        CHECK(each.code == errc::unavailable);
+    for (const identifier& each : acknowledged) CHECK(d.state_of(each) == job_state::pending); // reading goes on
+    // What is there may be worked off, as far as that takes no memory.
+    const auto early = d.attempt(d.jobs().claim({{"default"}, 1, 1min, "w"}));
+    if (!early) CHECK(early.error().code == errc::unavailable);
+
+    CHECK(server.tell("CONFIG SET maxmemory 100mb") == "+OK");
+    CHECK(d.claim(200).size() + (early ? early->size() : 0) == acknowledged.size());
+    d.add();
+    CHECK(d.await(d.kept->locks()->try_acquire("r")).has_value());
 }
 
 TEST_CASE("redis: a schema newer than the plugin is refused with both versions") {
@@ -85,7 +209,10 @@ TEST_CASE("redis: says what it can lose, as the server is set up") {
     CHECK(desk(everysec.url()).kept->capabilities().writes_survive == survives::process_crash);
     CHECK(desk(no.url()).kept->capabilities().writes_survive == survives::server_crash);
     CHECK(desk(snapshots.url()).kept->capabilities().writes_survive == survives::process_crash);
-    CHECK_THAT(desk(silent.url()).kept->capabilities().loses, ContainsSubstring("unknown"));
+    CHECK_THAT(desk(silent.url()).kept->capabilities().loses,
+               ContainsSubstring("unknown") && !ContainsSubstring("evicts"));
+    harness::redis_server mute({.arguments = {"--rename-command", "CONFIG", "", "--rename-command", "INFO", ""}});
+    CHECK_THAT(desk(mute.url()).kept->capabilities().loses, ContainsSubstring("whether it evicts"));
 }
 
 TEST_CASE("redis: what was acknowledged is there after a kill -9 of the server") {
@@ -206,4 +333,15 @@ TEST_CASE("redis: settings that are wrong are refused, without the password") {
     CHECK(sync_wait(on, right->prepare()).has_value());
     const auto nobody = test::redis::open(on, {{"url", at("")}});
     CHECK(!sync_wait(on, nobody->prepare()));
+}
+
+TEST_CASE("redis: what a script was refused for passes, however the server says it") {
+    const redis::address where;
+    for (const char* said :
+         {"OOM command not allowed when used memory > 'maxmemory'. script: f_1, on @user_script:1.",
+          "ERR Error running script (call to f_1): @user_script:7: @user_script: 7: -OOM command not "
+          "allowed when used memory > 'maxmemory'."})
+        CHECK(redis::to_error(said, where, 1).code == errc::unavailable);
+    CHECK(redis::to_error("ERR Error running script (call to f_1): @user_script:7: attempt to index nil", where, 1)
+              .code == errc::internal);
 }

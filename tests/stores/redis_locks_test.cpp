@@ -92,6 +92,27 @@ TEST_CASE("redis locks: a lock that most servers have forgotten is lost, and the
     CHECK(next->token() > mine->token());
 }
 
+TEST_CASE("redis locks: one of three servers that was erased gives no lock away, and no old token comes back") {
+    NEEDS_REDIS();
+    majority m;
+    for (auto& erased : m.three) {
+        const auto mine = m.acquire();
+        REQUIRE(mine);
+        CHECK(erased.tell("FLUSHALL") == "+OK");
+        CHECK(!m.acquire()); // the others know who has it
+        m.d.await(m.locks().renew(*mine, 1min));
+        m.d.await(m.d.kept->prepare()); // it starts anew, and would give it away
+        CHECK(!m.acquire());
+        m.d.await(m.locks().renew(*mine, 1min));
+        m.d.await(m.locks().release(*mine));
+        const auto next = m.acquire();
+        REQUIRE(next);
+        CHECK(next->token() > mine->token());
+        CHECK(m.d.refusal(m.locks().renew(*mine, 1min)).code == errc::stale_lease);
+        m.d.await(m.locks().release(*next));
+    }
+}
+
 TEST_CASE("redis locks: the token is larger than any that a server knows, however far its clock or count is ahead") {
     NEEDS_REDIS();
     majority m;

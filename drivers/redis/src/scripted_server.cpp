@@ -15,6 +15,16 @@ std::optional<std::string> config_value(const result<reply>& answer) {
     return answer->items[1].text;
 }
 
+// The value of a line "name:value" of INFO; nothing when the server does not say.
+std::optional<std::string> info_value(const result<reply>& answer, std::string_view name) {
+    if (!answer || answer->is_error()) return std::nullopt;
+    const std::string line = "\n" + std::string(name) + ":";
+    const auto at = answer->text.find(line);
+    if (at == std::string::npos) return std::nullopt;
+    const auto from = at + line.size();
+    return answer->text.substr(from, answer->text.find_first_of("\r\n", from) - from);
+}
+
 } // namespace
 
 std::string random_marker() {
@@ -54,7 +64,8 @@ error to_error(std::string_view refusal, const address& where, int schema) {
             return {errc::unavailable, where.place() + ": the cluster is moving the slot; try again later", {}};
     for (const std::string_view later :
          {"LOADING", "BUSY", "MASTERDOWN", "READONLY", "CLUSTERDOWN", "MOVED", "MISCONF", "OOM", "NOREPLICAS"})
-        if (refusal.starts_with(later)) return {errc::unavailable, where.place() + ": " + std::string(refusal), {}};
+        if (refusal.starts_with(later) || says(": -" + std::string(later))) // Redis 6 tells so from inside a script
+            return {errc::unavailable, where.place() + ": " + std::string(refusal), {}};
     if (says("max number of clients")) return {errc::unavailable, where.place() + ": " + std::string(refusal), {}};
     for (const std::string_view login : {"NOAUTH", "WRONGPASS", "NOPERM"})
         if (refusal.starts_with(login)) return {errc::configuration, where.place() + ": " + std::string(refusal), {}};
@@ -155,20 +166,25 @@ result<void> scripted_server::load_scripts() {
     return {};
 }
 
-// A server that throws keys away under pressure loses data without a word.
+// A server that throws keys away under pressure loses data without a word; a limit may be set later. Where CONFIG is not
+// allowed INFO may tell; where nothing does, loses() says so.
 result<void> scripted_server::check_memory(persistence& into) {
     const auto get = [&](const char* name) { return config_value(command_now({"CONFIG", "GET", name})); };
-    const auto first = command_now({"CONFIG", "GET", "maxmemory"});
+    const auto first = command_now({"CONFIG", "GET", "maxmemory-policy"});
     if (!first && first.error().code == errc::unknown_outcome) return fail(errc::unavailable, first.error().message);
     if (!first) return std::unexpected(first.error());
-    const auto limit = config_value(first);
-    const auto policy = get("maxmemory-policy");
-    if (limit && policy && *limit != "0" && *policy != "noeviction")
-        return fail(errc::configuration, places_.last().place() + ": maxmemory is set and maxmemory-policy is " +
-                                             *policy + ", which loses data; set it to noeviction");
+    auto policy = config_value(first);
+    if (!policy) policy = info_value(command_now({"INFO", "memory"}), "maxmemory_policy");
+    if (policy && *policy != "noeviction")
+        return fail(errc::configuration, places_.last().place() + ": maxmemory-policy is " + *policy +
+                                             ", which loses data when memory runs short; set it to noeviction");
+    into.evicts_nothing = policy.has_value();
     const auto append = get("appendonly");
     const auto fsync = get("appendfsync");
-    if (append && fsync) into = {true, *append == "yes", *fsync};
+    if (!append || !fsync) return {};
+    into.known = true;
+    into.append_only = *append == "yes";
+    into.fsync = *fsync;
     return {};
 }
 
@@ -234,6 +250,9 @@ survives persistence::writes_survive() const noexcept {
 
 std::string persistence::loses() const {
     const std::string replica = "after a failover, what the replica had not received";
+    if (!known && !evicts_nothing)
+        return "unknown: the server does not say how it keeps data, nor whether it evicts some when memory runs short; "
+               "perhaps everything since its last snapshot";
     if (!known) return "unknown: the server does not say how it keeps data; perhaps everything since its last snapshot";
     if (!append_only) return "everything since the last snapshot when the server dies: appendonly is off";
     if (fsync == "always") return "nothing on one server; " + replica;

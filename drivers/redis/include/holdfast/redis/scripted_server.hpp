@@ -24,7 +24,8 @@ enum class access : unsigned char {
 struct persistence {
     bool known = false;
     bool append_only = false;
-    std::string fsync; // always, everysec, no
+    std::string fsync;           // always, everysec, no
+    bool evicts_nothing = false; // as the server says
 
     survives writes_survive() const noexcept;
     std::string loses() const;
