@@ -99,16 +99,6 @@ TEST_CASE("sqlite: preparing twice keeps what is there") {
     CHECK(std::holds_alternative<job_view>(at.await(at.jobs().get(id))));
 }
 
-TEST_CASE("sqlite: a migration that was cut short leaves nothing behind") {
-    desk at;
-    at.await(at.kept->destroy());
-    raw_file other(at.file());
-    other.run("BEGIN IMMEDIATE; CREATE TABLE holdfast_meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID; ROLLBACK");
-    at.await(at.kept->prepare());
-    at.add();
-    CHECK(other.run("SELECT value FROM holdfast_meta WHERE key='version'") == "1");
-}
-
 TEST_CASE("sqlite: two namespaces in one file do not see each other") {
     desk at;
     at.add();
