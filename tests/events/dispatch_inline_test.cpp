@@ -1,4 +1,6 @@
 // Domain events: inline, in declared order, all of them, and failures come back together.
+#include <chrono>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,15 @@ namespace {
 struct order_placed {
     static constexpr event_options options{.name = "order.placed"};
     std::string order;
+};
+// Knows which of its kind are alive.
+struct living {
+    static constexpr event_options options{.name = "test.living"};
+    static inline std::set<const living*> all;
+    living() { all.insert(this); }
+    living(const living&) { all.insert(this); }
+    living& operator=(const living&) = default;
+    ~living() { all.erase(this); }
 };
 struct impostor {
     static constexpr event_options options{.name = "order.placed"};
@@ -34,6 +45,34 @@ struct desk {
 };
 
 } // namespace
+
+template <>
+struct holdfast::codec<living> {
+    static constexpr std::string_view content_type = "text/plain";
+    static std::string encode(const living&) { return "alive"; }
+    static result<living> decode(std::string_view) { return living(); }
+};
+
+TEST_CASE("a coroutine may take its event by reference: the event lives until the consumer has ended") {
+    desk d;
+    int seen_alive = 0;
+    const auto look = [](const living& event, runtime& on, int& alive) -> task<void> {
+        co_await sleep_for(on, std::chrono::seconds{1});
+        alive += living::all.contains(&event) ? 1 : 0;
+    };
+    d.add(domain_consumer_of<living>("stock", [&](const living& e) { return look(e, d.lab.on, seen_alive); }));
+    d.raise(living());
+    CHECK(seen_alive == 1);
+
+    const auto billing =
+        event_consumer_of<living>("billing", [&](const living& e) { return look(e, d.lab.on, seen_alive); });
+    null_logger nowhere;
+    const envelope message;
+    event_context context({.message = &message}, d.lab.on, nowhere, {}, nullptr);
+    CHECK(sync_wait(d.lab.on, billing->run(message, context, nullptr)));
+    CHECK(seen_alive == 2);
+    CHECK(living::all.empty());
+}
 
 TEST_CASE("domain consumers run in declared order, blocking ones and coroutines, in the publisher's unit") {
     desk d;

@@ -94,8 +94,10 @@ concept event_handler =
 template <class Handler, class Event>
 concept domain_handler = std::is_invocable_v<Handler&, Event, unit_of_work&> || std::is_invocable_v<Handler&, Event>;
 
+// A coroutine may take the event by reference, so the event must stay until what these give has ended.
 template <class Handler, class Event>
-decltype(auto) call_event_handler(Handler& handler, Event event, unit_of_work* unit, event_context& context) {
+decltype(auto) call_event_handler(Handler& handler, Event&& event, unit_of_work* unit, event_context& context) {
+    static_assert(std::is_rvalue_reference_v<Event&&>, "the event is given away");
     if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&, event_context&>)
         return handler(std::move(event), *unit, context);
     else if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&, std::stop_token>)
@@ -108,9 +110,10 @@ decltype(auto) call_event_handler(Handler& handler, Event event, unit_of_work* u
 }
 
 template <class Handler, class Event>
-decltype(auto) call_domain_handler(Handler& handler, const Event& event, unit_of_work& in) {
-    if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&>) return handler(Event(event), in);
-    else return handler(Event(event));
+decltype(auto) call_domain_handler(Handler& handler, Event&& event, unit_of_work& in) {
+    static_assert(std::is_rvalue_reference_v<Event&&>, "the event is given away");
+    if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&>) return handler(std::move(event), in);
+    else return handler(std::move(event));
 }
 
 template <class Event>
@@ -155,7 +158,7 @@ private:
 template <class Event, class Handler>
 class typed_domain_consumer final : public domain_consumer {
     static_assert(is_handler_value<typename awaited<decltype(call_domain_handler<Handler, Event>(
-                      std::declval<Handler&>(), std::declval<const Event&>(), std::declval<unit_of_work&>()))>::type>,
+                      std::declval<Handler&>(), std::declval<Event>(), std::declval<unit_of_work&>()))>::type>,
                   "a consumer returns void or result<void>, or a task of one of them");
 
 public:
@@ -168,9 +171,9 @@ public:
         if (of != typeid(Event))
             co_return fail(errc::invalid_argument, "the event raised as \"" + std::string(topic()) +
                                                        "\" is not of the type that its consumer takes");
-        auto running = run_handler(on, [&]() -> decltype(auto) {
-            return call_domain_handler(handler_, *static_cast<const Event*>(event), in);
-        });
+        Event own = *static_cast<const Event*>(event); // others get it as well
+        auto running =
+            run_handler(on, [&]() -> decltype(auto) { return call_domain_handler(handler_, std::move(own), in); });
         co_return co_await std::move(running);
     }
 
