@@ -78,6 +78,7 @@ store_case_list job_race_cases();
 store_case_list job_walk_cases();
 store_case_list job_watch_cases();
 store_case_list job_process_cases();
+store_case_list job_handover_cases();
 store_case_list idempotency_cases();
 store_case_list idempotency_process_cases();
 store_case_list lock_cases();

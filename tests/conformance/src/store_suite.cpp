@@ -18,7 +18,7 @@ std::vector<store_group> all_groups() {
         {"jobs",
          {job_enqueue_cases(), job_claim_cases(), job_settle_cases(), job_fencing_cases(), job_recovery_cases(),
           job_cancel_cases(), job_family_cases(), job_requeue_cases(), job_reading_cases(), job_content_cases(),
-          job_race_cases(), job_walk_cases(), job_watch_cases(), job_process_cases()}},
+          job_race_cases(), job_walk_cases(), job_watch_cases(), job_handover_cases(), job_process_cases()}},
         {"idempotency", {idempotency_cases(), idempotency_process_cases()}},
         {"locks", {lock_cases(), lock_process_cases()}},
         {"outbox", {outbox_cases(), outbox_failure_cases(), outbox_process_cases()}},
