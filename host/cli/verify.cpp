@@ -10,6 +10,7 @@
 #include <holdfast/sync_wait.hpp>
 
 #include "allocations.hpp"
+#include "child_rival.hpp"
 #include "commands.hpp"
 #include "held_runtime.hpp"
 #include "held_store.hpp"
@@ -159,7 +160,8 @@ conformance::summary run_store_cases(store_maker& stores, runtime& on, const sto
                                      const arguments& given, int rounds, Report& to) {
     conformance::store_bed bed{[&] { return stores.fresh(); }, {}, &on, {}};
     if (can.shared || can.writes_survive != survives::nothing) bed.again = [&] { return stores.again(); };
-    if (can.shared) bed.elsewhere = [&] { return verify_again(given, {"--rival", stores.space()}); };
+    if (can.shared)
+        bed.elsewhere = [&] { return std::make_unique<child_rival>(verify_again(given, {"--rival", stores.space()})); };
     const conformance::store_options how{
         .filter = given.value("--filter").value_or(""), .rounds = rounds, .seed = read_seed(given)};
     return conformance::run_store_suite(bed, how, [&](const case_result& r) { to.add(r); });

@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <holdfast/store_conformance.hpp>
 
+#include "child_rival.hpp"
 #include "harness/child_process.hpp"
 #include "harness/temporary_folder.hpp"
 #include "stores/support.hpp"
@@ -27,11 +29,11 @@ inline std::vector<std::string> verify_command(const std::string& plugin, const 
 }
 
 // The second process on what is kept under that name.
-inline std::vector<std::string> rival_command(const std::string& plugin, const text_settings& with,
-                                              const std::string& space) {
+inline std::unique_ptr<conformance::rival> rival_process(const std::string& plugin, const text_settings& with,
+                                                         const std::string& space) {
     auto words = verify_command(plugin, with);
     words.insert(words.end(), {"--rival", space});
-    return words;
+    return std::make_unique<cli::child_rival>(std::move(words));
 }
 
 // HOLDFAST_SEED=n repeats the walk of a case that failed.

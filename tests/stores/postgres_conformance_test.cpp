@@ -27,7 +27,7 @@ void run_kit(std::vector<std::string> groups, test::postgres::text_settings with
                                          space = test::postgres::fresh_namespace();
                                          return open();
                                      },
-                                     open, &on, [&] { return test::rival_command("postgres", with, space); }};
+                                     open, &on, [&] { return test::rival_process("postgres", with, space); }};
     for (const std::string& group : groups) {
         const conformance::store_options how{.filter = group + "/", .rounds = rounds, .seed = test::kit_seed()};
         const auto counted = conformance::run_store_suite(bed, how, [](const conformance::case_result& ended) {

@@ -22,7 +22,7 @@ int passed_cases(const test::redis::text_settings& settings, const std::string& 
                                          space = test::redis::fresh_namespace();
                                          return open();
                                      },
-                                     open, &on, [&] { return test::rival_command("redis", settings, space); }};
+                                     open, &on, [&] { return test::rival_process("redis", settings, space); }};
     const conformance::store_options how{.filter = filter, .seed = test::kit_seed()};
     const auto counted = conformance::run_store_suite(bed, how, [](const conformance::case_result& ended) {
         INFO(ended.title() << ": " << ended.message);

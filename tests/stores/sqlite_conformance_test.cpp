@@ -26,7 +26,7 @@ conformance::summary run_kit(test::sqlite::text_settings with) {
             ++number;
             return open();
         },
-        open, &on, [&] { return test::rival_command("sqlite", with, "hf_" + std::to_string(number)); }};
+        open, &on, [&] { return test::rival_process("sqlite", with, "hf_" + std::to_string(number)); }};
     const conformance::store_options how{.filter = {}, .seed = test::kit_seed()};
     return conformance::run_store_suite(bed, how, [](const conformance::case_result& ended) {
         INFO(ended.title() << ": " << ended.message);

@@ -40,7 +40,10 @@ holdfast::store& store_lab::other() {
 rival& store_lab::other_process() {
     if (!store_->capabilities().shared) throw case_skipped("the store is not shared");
     if (!bed_.elsewhere) throw case_skipped("no second process was given");
-    if (rival_ == nullptr) rival_ = std::make_unique<rival>(bed_.elsewhere());
+    if (rival_ != nullptr) return *rival_;
+    rival_ = bed_.elsewhere();
+    if (const std::string greeting = rival_->hear(); greeting != "ready")
+        throw check_failed("the second process: " + greeting);
     return *rival_;
 }
 

@@ -9,7 +9,6 @@
 #include <holdfast/store_conformance.hpp>
 
 #include "plugin_lab.hpp"
-#include "rival.hpp"
 
 namespace holdfast::conformance {
 

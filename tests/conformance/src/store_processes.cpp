@@ -1,17 +1,50 @@
 // Two processes on one store: what both do at the same time, and what may have come of it.
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <map>
 #include <set>
 #include <sstream>
 
-#include "rival.hpp"
 #include "store_jobs.hpp"
 #include "store_outbox.hpp"
 
 namespace holdfast::conformance {
 
 namespace {
+
+// What one process did to one thing: the time of this machine, in which processes can be compared, before and after.
+struct deed {
+    std::string what;
+    std::uint64_t token = 0;
+    std::int64_t from = 0;
+    std::int64_t until = 0;
+};
+
+std::int64_t ticks() {
+    return std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+std::string to_line(const std::vector<deed>& deeds) {
+    std::ostringstream line;
+    for (const deed& each : deeds)
+        line << " " << each.what << " " << each.token << " " << each.from << " " << each.until;
+    return line.str();
+}
+
+std::vector<deed> deeds_in(const std::string& line) {
+    std::vector<deed> all;
+    std::istringstream in(line);
+    for (deed each; in >> each.what >> each.token >> each.from >> each.until;) all.push_back(each);
+    return all;
+}
+
+// The rest of the line that the other process must begin with that word.
+std::string answer_of(rival& other, const std::string& word) {
+    const std::string line = other.hear();
+    if (!line.starts_with(word)) throw check_failed("the second process: " + line);
+    return line.substr(word.size());
+}
 
 // What each of the two does. The same code in both, so that they are equally quick.
 class contender {
@@ -137,10 +170,11 @@ struct both_did {
 
 // Both at the same time: this process the first, the other one the second.
 both_did contend(store_lab& in, rival& other, const std::string& here, const std::string& there) {
-    other.begin(there);
+    other.say(there);
+    answer_of(other, "begun");
     both_did did;
     did.here = contender(in.store(), in.on()).act(here);
-    did.there = deeds_in(other.end());
+    did.there = deeds_in(answer_of(other, "done"));
     return did;
 }
 

@@ -17,6 +17,15 @@ namespace holdfast::conformance {
 // The message of a case that was skipped because its facet is absent.
 inline constexpr const char* not_offered = "not offered";
 
+// Another process, in serve_rival(). It ends with the object. One thread at a time.
+class rival {
+public:
+    virtual ~rival() = default;
+    virtual void say(const std::string& line) = 0;
+    // The next line that it wrote to standard output. Throws when none comes within a minute or the process has ended.
+    virtual std::string hear() = 0;
+};
+
 // Where stores come from. The kit calls prepare() on each, and destroy() on the fresh ones at their end.
 struct store_bed {
     // An empty store, with a namespace of its own.
@@ -26,9 +35,9 @@ struct store_bed {
     std::function<std::unique_ptr<store>()> again;
     // What the stores were given. On virtual time if the store's clock follows it, else on real time. Not stopped.
     runtime* on = nullptr;
-    // The command, the program with its path first, that starts another process which opens the data of the latest fresh
-    // store and calls serve_rival() with it. Empty: what takes two processes is skipped.
-    std::function<std::vector<std::string>()> elsewhere{};
+    // Starts another process that opens the data of the latest fresh store and calls serve_rival(). Empty: what takes two
+    // processes is skipped.
+    std::function<std::unique_ptr<rival>()> elsewhere{};
 };
 
 struct store_options {
