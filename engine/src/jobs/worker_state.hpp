@@ -224,8 +224,8 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     wake_signal drained;
     std::unique_ptr<job_watch> watching;
     std::string address; // of it
-    task_scope intake; // claims and sweeps
-    task_scope care;   // settles and minds
+    task_scope intake;   // claims and sweeps
+    task_scope care;     // settles and minds
 };
 
 } // namespace holdfast::detail

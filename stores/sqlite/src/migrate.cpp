@@ -19,9 +19,8 @@ void migrate(sqlite3* db, const options& how, const std::vector<std::string>& st
     }
     if (found > newest)
         throw failed({errc::configuration,
-                      "sqlite: the schema \"" + prefix + "\" in " + how.file + " has version " +
-                          std::to_string(found) + ", this plugin knows versions up to " + std::to_string(newest) +
-                          ": use a newer plugin",
+                      "sqlite: the schema \"" + prefix + "\" in " + how.file + " has version " + std::to_string(found) +
+                          ", this plugin knows versions up to " + std::to_string(newest) + ": use a newer plugin",
                       {}});
     if (found == newest) return;
     for (int step = found; step < newest; ++step)

@@ -42,7 +42,7 @@ struct script_library {
 namespace lua {
 extern const std::string_view prelude;
 std::string prepare(const script_library& of);
-}
+} // namespace lua
 
 // Any thread.
 class scripted_server {
