@@ -1,7 +1,7 @@
 # Shortcuts; CMake and its presets do the work. Each target first installs the Debian packages that it misses.
 PREFIX ?= /usr/local
 PRESET ?= dev
-# The tests once more under sanitizers: by default where CI is set, as in CI.
+# The tests that run the engine once more under sanitizers: by default where CI is set, as in CI.
 SANITIZERS ?= $(if $(CI),1,0)
 JOBS ?= $(shell nproc)
 
@@ -12,7 +12,7 @@ BENCHES := holdfast_bench holdfast_runtime_bench holdfast_store_bench holdfast_j
 
 help:
 	@echo "make demo       an invoice desk: durable mails, a flaky server, a worker that gets killed"
-	@echo "make test       all tests (SANITIZERS=1, or CI set: then again under ASan+UBSan and TSan)"
+	@echo "make test       all tests (SANITIZERS=1, or CI set: then those of policies, jobs and events under ASan+UBSan and TSan)"
 	@echo "make asan       all tests under ASan+UBSan;  make tsan: under TSan (STORES=all: with PostgreSQL and Redis)"
 	@echo "make bench      benchmarks: tables, and pipeline.json, runtimes.json, stores.json, jobs.json, events.json in build/bench"
 	@echo "make build      everything, for development, in build/dev (PRESET=release: another preset)"
@@ -42,7 +42,7 @@ test:
 else
 test:
 	@scripts/deps build servers sanitizers bench
-	@JOBS=$(JOBS) scripts/test ci asan tsan
+	@JOBS=$(JOBS) QUICK=1 scripts/test ci asan tsan
 endif
 
 asan tsan:
