@@ -1,6 +1,7 @@
 #include <atomic>
 #include <coroutine>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -293,6 +294,26 @@ TEST_CASE("task_scope: an empty one joins at once, and one that was never used n
     task_scope joined, unused;
     sync_wait(joined.join());
     CHECK(unused.running() == 0);
+}
+
+TEST_CASE("task_scope: join waits for guests, who may spawn meanwhile; nobody enters any more") {
+    std::coroutine_handle<> spawned;
+    task_scope scope;
+    std::optional<task_scope::guest> guest = scope.try_enter();
+    REQUIRE(guest);
+    CHECK(scope.running() == 1);
+    CHECK_FALSE(scope.joining());
+    auto joining = scope.join();
+    parker joined;
+    detail::unpark_at_end(joining, joined);
+    CHECK(scope.joining());
+    CHECK_FALSE(scope.try_enter());
+    scope.spawn(wait_by_hand(spawned));
+    guest.reset();
+    CHECK_FALSE(joined.ready());
+    spawned.resume();
+    CHECK(joined.ready());
+    CHECK_FALSE(scope.try_enter());
 }
 
 TEST_CASE("task_scope: a task may spawn another") {
