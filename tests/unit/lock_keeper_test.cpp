@@ -1,14 +1,20 @@
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <holdfast/fence.hpp>
 #include <holdfast/lock_keeper.hpp>
+#include <holdfast/logger.hpp>
 #include <holdfast/simulated_runtime.hpp>
+#include <holdfast/sleep.hpp>
 #include <holdfast/store.hpp>
 #include <holdfast/sync_wait.hpp>
+#include <holdfast/task_scope.hpp>
 
 #include "catch.hpp"
 #include "memory_store.hpp"
@@ -18,17 +24,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A lock store that can be made to fail, in front of a real one.
+// A lock store that can be made to fail and to dawdle, in front of a real one.
 class stubborn_locks final : public lock_store {
 public:
-    explicit stubborn_locks(lock_store& inner) : inner_(inner) {}
+    stubborn_locks(lock_store& inner, runtime& on) : inner_(inner), on_(on) {}
     task<result<std::optional<lock_lease>>> try_acquire(std::string resource, duration ttl) override {
-        return inner_.try_acquire(std::move(resource), ttl);
+        return late(inner_.try_acquire(std::move(resource), ttl));
     }
     task<result<void>> renew(const lock_lease& held, duration ttl) override {
         ++renewals;
-        if (down) return refuse();
-        return inner_.renew(held, ttl);
+        return late(down ? refuse() : inner_.renew(held, ttl));
     }
     task<result<void>> release(const lock_lease& held) override {
         ++releases;
@@ -36,12 +41,30 @@ public:
     }
 
     bool down = false;
+    duration answers_after{}; // it does at once what it was asked
     int renewals = 0;
     int releases = 0;
 
 private:
     static task<result<void>> refuse() { co_return fail(errc::unavailable, "the server is away"); }
+    template <class T>
+    task<result<T>> late(task<result<T>> asked) {
+        const duration how_late = answers_after;
+        auto answer = co_await std::move(asked);
+        if (how_late > duration::zero()) co_await sleep_for(on_, how_late);
+        co_return std::move(answer);
+    }
     lock_store& inner_;
+    runtime& on_;
+};
+
+class warnings final : public logger {
+public:
+    bool enabled(log_level) const noexcept override { return true; }
+    void write(log_level level, std::string_view message) noexcept override {
+        kept.push_back(std::string(to_text(level)) + ": " + std::string(message));
+    }
+    std::vector<std::string> kept;
 };
 
 struct lock_bench {
@@ -56,12 +79,17 @@ struct lock_bench {
         REQUIRE(got.has_value());
         return !got->has_value();
     }
-    ~lock_bench() { sync_wait(on, keeper.close()); }
+    void close() {
+        if (std::exchange(open, false)) sync_wait(on, keeper.close());
+    }
+    ~lock_bench() { close(); }
 
     simulated_runtime on;
     std::unique_ptr<store> kept = memory::make_store({}, &on);
-    stubborn_locks locks{*kept->locks()};
-    lock_keeper keeper{locks, on};
+    stubborn_locks locks{*kept->locks(), on};
+    warnings log;
+    lock_keeper keeper{locks, on, &log};
+    bool open = true;
 };
 
 } // namespace
@@ -118,6 +146,79 @@ TEST_CASE("a lock that cannot be renewed is told to be lost when its time is ove
     CHECK(lock.lost().stop_requested());
     CHECK_FALSE(b.taken());
     CHECK(b.locks.releases == 0);
+}
+
+TEST_CASE("a lock whose renewal hangs is told to be lost when its time is over") {
+    lock_bench b;
+    const held_lock lock = b.hold({.ttl = 30s});
+    b.locks.down = true;
+    b.locks.answers_after = 10min; // asked after 10 s
+    b.on.advance(29s);
+    CHECK_FALSE(lock.lost().stop_requested());
+    b.on.advance(1s);
+    CHECK(lock.lost().stop_requested());
+    CHECK_FALSE(b.taken());
+    CHECK(b.log.kept ==
+          std::vector<std::string>{"warning: the lock \"report\" was lost: its renewal was not answered in time"});
+    b.on.advance(1h);
+    CHECK(b.log.kept.size() == 1);
+    CHECK(b.locks.renewals == 1);
+    CHECK(b.locks.releases == 0);
+}
+
+TEST_CASE("a lock stays lost when its renewal is answered too late") {
+    lock_bench b;
+    const held_lock lock = b.hold({.ttl = 30s});
+    b.locks.answers_after = 25s; // asked after 10 s, until when the lock lasts 20 s more
+    b.on.advance(30s);
+    CHECK(lock.lost().stop_requested());
+    b.on.advance(6s); // now it says that it was renewed
+    CHECK(lock.lost().stop_requested());
+    b.on.advance(1h);
+    CHECK(b.locks.renewals == 1);
+    CHECK_FALSE(b.taken());
+}
+
+TEST_CASE("a lock lasts from when its renewal was asked for, not from when that was answered") {
+    lock_bench b;
+    const held_lock lock = b.hold({.ttl = 30s});
+    b.locks.answers_after = 15s; // asked after 10 s, so good until 40 s; asked again after 35 s
+    b.on.advance(39s);
+    CHECK_FALSE(lock.lost().stop_requested());
+    b.on.advance(1s);
+    CHECK(lock.lost().stop_requested());
+}
+
+TEST_CASE("a lock that was granted too late is lost from the beginning") {
+    lock_bench b;
+    b.locks.answers_after = 31s;
+    const held_lock lock = b.hold({.ttl = 30s});
+    CHECK(lock.lost().stop_requested());
+    b.on.advance(1h);
+    CHECK(b.locks.renewals == 0);
+}
+
+TEST_CASE("a lock that is let go while its renewal hangs is given back, and is not lost") {
+    lock_bench b;
+    std::stop_token lost;
+    {
+        const held_lock lock = b.hold({.ttl = 30s});
+        lost = lock.lost();
+        b.locks.answers_after = 10min;
+        b.on.advance(15s);
+    }
+    b.on.advance(1h);
+    CHECK_FALSE(lost.stop_requested());
+    CHECK(b.locks.releases == 1);
+    CHECK(b.log.kept.empty());
+}
+
+TEST_CASE("the log tells why a lock could not be renewed") {
+    lock_bench b;
+    const held_lock lock = b.hold({.ttl = 30s});
+    b.locks.down = true;
+    b.on.advance(1min);
+    CHECK(b.log.kept == std::vector<std::string>{"warning: the lock \"report\" was lost: the server is away"});
 }
 
 TEST_CASE("a lock outlives a short outage of its store") {

@@ -7,13 +7,13 @@
 //   co_await write_report((*lock)->token(), (*lock)->lost());            // stop when lost() fires
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <holdfast/duration.hpp>
@@ -35,19 +35,43 @@ struct lock_options {
 namespace detail {
 
 struct lock_state {
-    lock_state(lock_store& s, runtime& r, logger* l, lock_lease held, duration for_how_long)
-        : store(s), on(r), log(l), lease(std::move(held)), ttl(for_how_long) {}
+    lock_state(lock_store& s, runtime& r, logger* l, lock_lease held, duration for_how_long, time_point until)
+        : store(s), on(r), log(l), lease(std::move(held)), ttl(for_how_long), good_until(until) {}
 
     // Whoever gets true gives it back to the store; nobody does twice, nor after it was lost.
     bool take_release() {
         const std::lock_guard lock(mutex);
         return !std::exchange(ended, true);
     }
+    // The store granted more time. What was lost stays lost.
+    void extend(time_point until) {
+        const std::lock_guard lock(mutex);
+        good_until = until;
+        trouble = unanswered;
+    }
+    void note_trouble(const std::string& why) {
+        const std::lock_guard lock(mutex);
+        trouble = why;
+    }
+    // Loses it when the time that the store granted is over; else gives when that will be.
+    std::optional<time_point> lose_when_over() {
+        std::string why;
+        {
+            const std::lock_guard lock(mutex);
+            if (on.now() < good_until) return good_until;
+            why = trouble;
+        }
+        mark_lost(why);
+        return std::nullopt;
+    }
     void mark_lost(std::string_view why) {
         if (!take_release()) return;
         if (log != nullptr) log->warning("the lock \"" + lease.subject() + "\" was lost: " + std::string(why));
         lost.request_stop();
+        let_go.request_stop(); // nobody need look after it any more
     }
+
+    static constexpr const char* unanswered = "its renewal was not answered in time";
 
     lock_store& store;
     runtime& on;
@@ -56,7 +80,9 @@ struct lock_state {
     const duration ttl;
     std::stop_source lost;
     std::stop_source let_go;
-    std::mutex mutex;
+    std::mutex mutex; // of what is below
+    time_point good_until;
+    std::string trouble = unanswered;
     bool ended = false;
 };
 
@@ -117,13 +143,15 @@ public:
         if (every <= duration::zero() || every >= options.ttl)
             co_return fail(errc::invalid_argument, "a lock of " + to_short_text(options.ttl) +
                                                        " cannot be kept by renewing it every " + to_short_text(every));
-        const time_point asked = on_.now(); // the store's time began after this
+        const time_point good_until = saturating_add(on_.now(), options.ttl); // the store's time begins after this
         auto acquiring = store_.try_acquire(std::move(resource), options.ttl);
         auto lease = co_await std::move(acquiring);
         if (!lease) co_return std::unexpected(std::move(lease.error()));
         if (!*lease) co_return std::optional<held_lock>{};
-        auto state = std::make_shared<detail::lock_state>(store_, on_, log_, std::move(**lease), options.ttl);
-        scope_.spawn(keep(state, every, saturating_add(asked, options.ttl)));
+        auto state =
+            std::make_shared<detail::lock_state>(store_, on_, log_, std::move(**lease), options.ttl, good_until);
+        scope_.spawn(watch(state));
+        scope_.spawn(keep(state, every));
         co_return std::optional<held_lock>(held_lock(std::move(state)));
     }
 
@@ -133,28 +161,34 @@ public:
 private:
     using state_ptr = std::shared_ptr<detail::lock_state>;
 
+    // Beside the renewals, since one of them may hang for longer than the store's time lasts.
+    static task<void> watch(state_ptr state) {
+        while (const auto over = state->lose_when_over()) {
+            const auto slept = co_await sleep_until(state->on, *over, state->let_go.get_token());
+            if (slept != sleep_end::due) co_return;
+        }
+    }
+
     // A renewal that fails is tried again, more often, until the time that the store granted has run out.
-    static task<void> keep(state_ptr state, duration every, time_point good_until) {
-        time_point next = saturating_add(state->on.now(), every);
+    static task<void> keep(state_ptr state, duration every) {
+        duration wait = every;
         for (;;) {
-            const auto slept = co_await sleep_until(state->on, next, state->let_go.get_token());
+            const auto slept = co_await sleep_for(state->on, wait, state->let_go.get_token());
             if (slept != sleep_end::due) break;
             const time_point asked = state->on.now();
             auto renewing = state->store.renew(state->lease, state->ttl);
             const auto renewed = co_await std::move(renewing);
-            const time_point now = state->on.now();
-            if (renewed) {
-                good_until = saturating_add(asked, state->ttl);
-                next = saturating_add(now, every);
-                continue;
-            }
-            if (state->let_go.stop_requested()) break;
-            if (renewed.error().code == errc::stale_lease || now >= good_until) {
+            wait = renewed ? every : every / 8;
+            if (renewed) state->extend(saturating_add(asked, state->ttl));
+            else if (renewed.error().code == errc::stale_lease && !state->let_go.stop_requested())
                 state->mark_lost(renewed.error().message);
-                co_return;
-            }
-            next = std::min(saturating_add(now, every / 8), good_until);
+            else state->note_trouble(renewed.error().message);
         }
+        auto giving_back = give_back(std::move(state));
+        co_await std::move(giving_back);
+    }
+
+    static task<void> give_back(state_ptr state) {
         if (!state->take_release()) co_return;
         auto releasing = state->store.release(state->lease);
         const auto released = co_await std::move(releasing);
