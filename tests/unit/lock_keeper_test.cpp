@@ -92,6 +92,18 @@ struct lock_bench {
     bool open = true;
 };
 
+using acquired = result<std::optional<held_lock>>;
+
+task<void> acquire_into(lock_keeper& keeper, std::optional<acquired>& into) {
+    auto acquiring = keeper.try_acquire("report", {.ttl = 30s});
+    into = co_await std::move(acquiring);
+}
+task<void> close_and_note(lock_keeper& keeper, bool& closed) {
+    auto closing = keeper.close();
+    co_await std::move(closing);
+    closed = true;
+}
+
 } // namespace
 
 TEST_CASE("a held lock is kept for longer than its time to live") {
@@ -219,6 +231,56 @@ TEST_CASE("the log tells why a lock could not be renewed") {
     b.locks.down = true;
     b.on.advance(1min);
     CHECK(b.log.kept == std::vector<std::string>{"warning: the lock \"report\" was lost: the server is away"});
+}
+
+TEST_CASE("a keeper that is closed takes no lock") {
+    lock_bench b;
+    b.close();
+    const auto got = sync_wait(b.on, b.keeper.try_acquire("report"));
+    REQUIRE_FALSE(got.has_value());
+    CHECK(got.error().code == errc::stopped);
+    CHECK(got.error().message == "the lock \"report\" was not taken: its keeper is closed");
+    CHECK_FALSE(b.taken());
+}
+
+TEST_CASE("a lock that is granted while its keeper closes is given back, and closing waits for that") {
+    lock_bench b;
+    b.locks.answers_after = 5s;
+    std::optional<acquired> got;
+    bool closed = false;
+    task_scope callers;
+    callers.spawn(acquire_into(b.keeper, got));
+    b.open = false;
+    callers.spawn(close_and_note(b.keeper, closed));
+    b.on.advance(4s);
+    CHECK_FALSE(closed);
+    CHECK_FALSE(got.has_value());
+    b.on.advance(1s);
+    CHECK(closed);
+    REQUIRE(got.has_value());
+    REQUIRE_FALSE(got->has_value());
+    CHECK(got->error().code == errc::stopped);
+    CHECK(b.locks.releases == 1);
+    CHECK_FALSE(b.taken());
+    sync_wait(b.on, callers.join());
+}
+
+TEST_CASE("a keeper that closes waits for a lock that is held") {
+    lock_bench b;
+    bool closed = false;
+    task_scope callers;
+    {
+        const held_lock lock = b.hold({.ttl = 30s});
+        b.open = false;
+        callers.spawn(close_and_note(b.keeper, closed));
+        b.on.advance(1h);
+        CHECK_FALSE(closed);
+        CHECK(b.taken());
+    }
+    b.on.run_ready();
+    CHECK(closed);
+    CHECK_FALSE(b.taken());
+    sync_wait(b.on, callers.join());
 }
 
 TEST_CASE("a lock outlives a short outage of its store") {

@@ -137,8 +137,11 @@ public:
     lock_keeper(const lock_keeper&) = delete;
     lock_keeper& operator=(const lock_keeper&) = delete;
 
-    // Never waits: nothing when somebody else holds it. errc::invalid_argument for a renewal that comes too late.
+    // Never waits: nothing when somebody else holds it. errc::invalid_argument for a renewal that comes too late,
+    // errc::stopped once close() is awaited, also when that was while the store was asked.
     task<result<std::optional<held_lock>>> try_acquire(std::string resource, lock_options options = {}) {
+        const auto here = scope_.try_enter(); // first, so that it leaves last: the keeper may be gone then
+        if (!here) co_return closed(resource);
         const duration every = options.renew_every.value_or(options.ttl / 3);
         if (every <= duration::zero() || every >= options.ttl)
             co_return fail(errc::invalid_argument, "a lock of " + to_short_text(options.ttl) +
@@ -150,6 +153,11 @@ public:
         if (!*lease) co_return std::optional<held_lock>{};
         auto state =
             std::make_shared<detail::lock_state>(store_, on_, log_, std::move(**lease), options.ttl, good_until);
+        if (scope_.joining()) {
+            auto giving_back = give_back(state);
+            co_await std::move(giving_back);
+            co_return closed(state->lease.subject());
+        }
         scope_.spawn(watch(state));
         scope_.spawn(keep(state, every));
         co_return std::optional<held_lock>(held_lock(std::move(state)));
@@ -160,6 +168,10 @@ public:
 
 private:
     using state_ptr = std::shared_ptr<detail::lock_state>;
+
+    static std::unexpected<error> closed(const std::string& resource) {
+        return fail(errc::stopped, "the lock \"" + resource + "\" was not taken: its keeper is closed");
+    }
 
     // Beside the renewals, since one of them may hang for longer than the store's time lasts.
     static task<void> watch(state_ptr state) {
