@@ -8,7 +8,7 @@ namespace holdfast::postgres {
 
 // A proxy that shares sessions greets with a number of its own, and not with that of the server process. Through one
 // nothing may be set: somebody else would get it.
-connection::connection(const options& how) : session_(how.connect_url()), pooled_(how.pooler) {
+connection::connection(const options& how) : session_(compat::open_session(how.connect_url())), pooled_(how.pooler) {
     if (pooled_) return;
     const std::string greeted = std::to_string(session_.backendpid());
     pqxx::nontransaction setup(session_);

@@ -26,18 +26,15 @@ using connection = pqxx::connection_base; // what a transaction is made on
 #endif
 
 // A session that never opens itself again behind our back, and prints nothing.
-#if HOLDFAST_PQXX(7, 0)
+#if HOLDFAST_PQXX(7, 10)
+using session = pqxx::connection; // final since 8.0
+#elif HOLDFAST_PQXX(7, 0)
 class session final : public pqxx::connection {
 public:
-    explicit session(const std::string& url) : pqxx::connection(url.c_str()) {
-#if HOLDFAST_PQXX(7, 10)
-        set_notice_handler([](pqxx::zview) noexcept {});
-#endif
-    }
-#if !HOLDFAST_PQXX(7, 10)
+    explicit session(const std::string& url) : pqxx::connection(url.c_str()) {}
+
 private:
     pqxx::quiet_errorhandler quiet_{*this};
-#endif
 };
 #else
 #pragma GCC diagnostic push
@@ -52,6 +49,16 @@ private:
 };
 #pragma GCC diagnostic pop
 #endif
+
+inline session open_session(const std::string& url) {
+#if HOLDFAST_PQXX(7, 10)
+    session opened(url.c_str());
+    opened.set_notice_handler([](pqxx::zview) noexcept {});
+    return opened;
+#else
+    return session(url);
+#endif
+}
 
 // Binary parameters; their types come from the statement.
 #if HOLDFAST_PQXX(7, 0)
