@@ -1,17 +1,22 @@
-// A job store that fails, or takes its time, on demand: before a call reaches the store, or after it was applied.
+// A job store that fails, or takes its time, on demand: before a call reaches
+// the store, or after it was applied.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <holdfast/job_store.hpp>
 #include <holdfast/sleep.hpp>
+
+#include "forwarded_jobs.hpp"
 
 namespace holdfast::test {
 
@@ -24,26 +29,42 @@ enum class store_call : unsigned char {
     progress,
     recover_stale,
     next_due,
+    handed, // no call: a job that the store has claimed for a worker, on its way
+            // there
+    cancel,
+    requeue,
+    get,
     other
 };
+inline constexpr std::string_view store_call_names[] = {"enqueue",  "claim",         "started",  "heartbeat", "settle",
+                                                        "progress", "recover_stale", "next_due", "handed",    "cancel",
+                                                        "requeue",  "get",           "other"};
 
-class faulty_jobs final : public job_store {
+class faulty_jobs final : public forwarded_jobs {
 public:
-    explicit faulty_jobs(job_store& inner) : inner_(inner) {}
+    using forwarded_jobs::forwarded_jobs;
 
-    // Asked before each call, and after it was applied; an error is answered in its place.
+    // Asked before each call, and after it was applied; an error is answered in
+    // its place.
     std::function<std::optional<error>(store_call)> before = [](store_call) { return std::nullopt; };
     std::function<std::optional<error>(store_call)> after = [](store_call) { return std::nullopt; };
+    // In place of those and of lag: makes the call, by awaiting it, or does not.
+    // An error is answered in its place.
+    std::function<task<std::optional<error>>(store_call, task<void>)> around{};
+    // What the store behind this hands over, and the worker that it is for.
+    std::function<void(claimed_job, std::function<void(claimed_job)>)> on_handed =
+        [](claimed_job job, const std::function<void(claimed_job)>& to) { to(std::move(job)); };
     // Asked with the batch of each settle call.
     std::function<std::optional<error>(std::span<const settlement>)> on_settle = [](auto) { return std::nullopt; };
-    // How long a call takes until it is applied, and until its answer comes; on that runtime.
+    // How long a call takes until it is applied, and until its answer comes; on
+    // that runtime.
     std::function<duration()> lag = [] { return duration::zero(); };
     runtime* on = nullptr;
     bool gives_hints = true;
     bool hands_over = false; // then by this, what was claimed for the worker
     std::function<void(claimed_job)> hand{};
     std::vector<std::string> idle; // the queues of the latest claim that said where to hand to
-    std::atomic<int> calls[9] = {};
+    std::atomic<int> calls[std::size(store_call_names)] = {};
 
     int count(store_call which) const { return calls[static_cast<int>(which)]; }
 
@@ -78,24 +99,34 @@ public:
     }
     std::unique_ptr<job_watch> attend(std::vector<std::string> queues, std::function<void()> hint,
                                       std::function<void(claimed_job)> handed) override {
-        auto made = watch(std::move(queues), std::move(hint));
-        if (!hands_over) return made;
-        hand = std::move(handed);
-        return std::make_unique<addressed>(std::move(made));
+        if (hands_over) {
+            hand = std::move(handed);
+            return std::make_unique<addressed>(watch(std::move(queues), std::move(hint)));
+        }
+        if (!gives_hints) return nullptr;
+        return inner_.attend(std::move(queues), std::move(hint),
+                             [this, to = std::move(handed)](claimed_job job) { on_handed(std::move(job), to); });
     }
     task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override {
-        return pass(store_call::other, inner_.cancel(std::move(which)));
+        return pass(store_call::cancel, inner_.cancel(std::move(which)));
     }
     task<result<int>> requeue(std::vector<identifier> which) override {
-        return pass(store_call::other, inner_.requeue(std::move(which)));
+        return pass(store_call::requeue, inner_.requeue(std::move(which)));
     }
     task<result<int>> purge(job_state state, duration older_than, int limit) override {
         return pass(store_call::other, inner_.purge(state, older_than, limit));
     }
-    task<result<void>> pause(std::string queue) override { return inner_.pause(std::move(queue)); }
-    task<result<void>> resume(std::string queue) override { return inner_.resume(std::move(queue)); }
+    task<result<int>> discard(std::vector<identifier> which) override {
+        return pass(store_call::other, inner_.discard(std::move(which)));
+    }
+    task<result<void>> pause(std::string queue) override {
+        return pass(store_call::other, inner_.pause(std::move(queue)));
+    }
+    task<result<void>> resume(std::string queue) override {
+        return pass(store_call::other, inner_.resume(std::move(queue)));
+    }
     task<result<std::vector<queue_view>>> queues() override { return pass(store_call::other, inner_.queues()); }
-    task<result<job_lookup>> get(identifier id) override { return pass(store_call::other, inner_.get(id)); }
+    task<result<job_lookup>> get(identifier id) override { return pass(store_call::get, inner_.get(id)); }
     task<result<job_page>> list(job_filter filter, int limit, std::string cursor) override {
         return pass(store_call::other, inner_.list(std::move(filter), limit, std::move(cursor)));
     }
@@ -111,6 +142,12 @@ private:
     template <class T>
     task<result<T>> pass(store_call which, task<result<T>> call) {
         ++calls[static_cast<int>(which)];
+        if (around) {
+            result<T> answer = fail(errc::internal, "the call was not made");
+            auto making = around(which, make(std::move(call), answer));
+            if (auto refused = co_await std::move(making)) co_return std::unexpected(std::move(*refused));
+            co_return answer;
+        }
         if (auto refused = before(which)) co_return std::unexpected(std::move(*refused));
         if (on != nullptr) co_await sleep_for(*on, lag());
         auto answer = co_await std::move(call);
@@ -119,11 +156,13 @@ private:
         co_return answer;
     }
     template <class T>
+    static task<void> make(task<result<T>> call, result<T>& answer) {
+        answer = co_await std::move(call);
+    }
+    template <class T>
     static task<result<T>> refuse(error why) {
         co_return std::unexpected(std::move(why));
     }
-
-    job_store& inner_;
 };
 
 } // namespace holdfast::test
