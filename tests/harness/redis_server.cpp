@@ -93,13 +93,47 @@ std::optional<std::string> ask(std::uint16_t port, const std::string& command) {
     }
 }
 
+std::optional<fs::path> program(const char* name) {
+    std::istringstream path(std::getenv("PATH") == nullptr ? "/usr/bin" : std::getenv("PATH"));
+    for (std::string folder; std::getline(path, folder, ':');)
+        if (::access((fs::path(folder) / name).c_str(), X_OK) == 0) return fs::path(folder) / name;
+    return std::nullopt;
+}
+
+// See redis_server::tls_file().
+void make_certificates(const fs::path& folder) {
+    const auto openssl = openssl_binary();
+    if (!openssl) throw std::runtime_error("openssl is not installed");
+    fs::create_directory(folder);
+    const auto make = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.begin(), openssl->string());
+        if (run({.arguments = arguments, .output = folder / "log", .folder = folder}) != 0)
+            throw std::runtime_error("openssl " + arguments.at(1) + " failed");
+    };
+    // A key, and whatever else is asked for that key.
+    const auto request = [&](const std::string& name, const std::vector<std::string>& what) {
+        std::vector<std::string> all = {"req",    "-newkey", "ec",          "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                                        "-nodes", "-subj",   "/CN=" + name, "-keyout",  name + ".key"};
+        all.insert(all.end(), what.begin(), what.end());
+        make(all);
+    };
+    for (const std::string name : {"ca", "other"}) request(name, {"-x509", "-days", "2", "-out", name + ".crt"});
+    std::ofstream(folder / "names") << "subjectAltName = IP:127.0.0.1\n";
+    for (const std::string name : {"server", "client"}) {
+        request(name, {"-out", name + ".csr"});
+        make({"x509", "-req", "-days", "2", "-in", name + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key",
+              "-CAcreateserial", "-extfile", "names", "-out", name + ".crt"});
+    }
+}
+
 } // namespace
 
 std::optional<fs::path> redis_binary() {
-    std::istringstream path(std::getenv("PATH") == nullptr ? "/usr/bin" : std::getenv("PATH"));
-    for (std::string folder; std::getline(path, folder, ':');)
-        if (::access((fs::path(folder) / "redis-server").c_str(), X_OK) == 0) return fs::path(folder) / "redis-server";
-    return std::nullopt;
+    return program("redis-server");
+}
+
+std::optional<fs::path> openssl_binary() {
+    return program("openssl");
 }
 
 std::optional<std::vector<std::string>> redis_lines(std::uint16_t port, const std::string& command) {
@@ -117,6 +151,7 @@ redis_server::redis_server(redis_options options) : options_(std::move(options))
     if (!binary) throw std::runtime_error("Redis is not installed");
     binary_ = *binary;
     fs::create_directory(folder_ / "data");
+    if (options_.tls) make_certificates(folder_ / "tls");
     start();
 }
 
@@ -126,6 +161,11 @@ redis_server::~redis_server() {
     } catch (...) {
         server_.reset();
     }
+}
+
+void redis_server::choose_ports() {
+    port_ = free_port();
+    if (options_.tls) tls_port_ = free_port();
 }
 
 void redis_server::launch() {
@@ -143,6 +183,10 @@ void redis_server::launch() {
                         options_.append_only ? "yes" : "no",
                         "--appendfsync",
                         options_.fsync};
+    if (options_.tls)
+        server.arguments.insert(server.arguments.end(),
+                                {"--tls-port", std::to_string(tls_port_), "--tls-ca-cert-file", tls_file("ca.crt"),
+                                 "--tls-cert-file", tls_file("server.crt"), "--tls-key-file", tls_file("server.key")});
     for (const std::string& each : options_.arguments) server.arguments.push_back(each);
     server.output = log();
     server_ = std::make_unique<child_process>(server);
@@ -151,7 +195,7 @@ void redis_server::launch() {
 void redis_server::start() {
     if (server_ && server_->running()) return;
     const bool first = port_ == 0;
-    if (first) port_ = free_port();
+    if (first) choose_ports();
     launch();
     const auto give_up = std::chrono::steady_clock::now() + 30s;
     for (;;) {
@@ -160,7 +204,7 @@ void redis_server::start() {
         if (std::chrono::steady_clock::now() >= give_up)
             throw std::runtime_error("Redis does not start:\n" + end_of_log());
         if (!server_->running()) {
-            if (first) port_ = free_port(); // somebody took it
+            if (first) choose_ports(); // somebody took one
             launch();
         }
         std::this_thread::sleep_for(10ms);

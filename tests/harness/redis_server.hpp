@@ -17,10 +17,13 @@ struct redis_options {
     bool append_only = true;
     std::string fsync = "everysec";
     std::vector<std::string> arguments{}; // more of the command line: "--maxmemory", "10mb"
+    bool tls = false;                     // a second port, with TLS, where clients must show a certificate
 };
 
 // Nothing when Redis is not installed.
 std::optional<std::filesystem::path> redis_binary();
+// What makes the certificates of a server with TLS; nothing when it is not installed.
+std::optional<std::filesystem::path> openssl_binary();
 // One command to whatever speaks the protocol at that port of 127.0.0.1: the texts and numbers of the whole answer, one
 // of several lines taken apart. Nothing when it does not answer.
 std::optional<std::vector<std::string>> redis_lines(std::uint16_t port, const std::string& command);
@@ -35,6 +38,11 @@ public:
 
     std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_) + "/0"; }
     std::uint16_t port() const noexcept { return port_; }
+    std::string tls_url() const { return "rediss://127.0.0.1:" + std::to_string(tls_port_) + "/0"; }
+    std::uint16_t tls_port() const noexcept { return tls_port_; }
+    // ca.crt has signed the server's certificate and that of client.crt, client.key; other.crt, other.key are signed by
+    // themselves, and nobody trusts them.
+    std::filesystem::path tls_file(const std::string& name) const { return folder_ / "tls" / name; }
     std::filesystem::path log() const { return folder_ / "log"; }
 
     void start();  // until it answers, on the data of before
@@ -52,6 +60,7 @@ public:
     std::vector<std::string> lines(const std::string& command) const;
 
 private:
+    void choose_ports();
     void launch();
     std::filesystem::path append_file() const;
     std::string end_of_log() const;
@@ -60,6 +69,7 @@ private:
     std::filesystem::path binary_;
     temporary_folder folder_{"hfredis"};
     std::uint16_t port_ = 0;
+    std::uint16_t tls_port_ = 0;
     std::unique_ptr<child_process> server_;
 };
 
