@@ -4,6 +4,9 @@
 #include <chrono>
 #include <utility>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <sw/redis++/redis++.h>
 
 #include "hiredis_parts.hpp"
@@ -26,12 +29,41 @@ constexpr bool takes_tls = requires(Options o) { o.enabled; };
 template <class Options>
 void set_tls(Options& to, const address& where) {
     if constexpr (takes_tls<Options>) {
+        in6_addr ignored{};
+        const auto is_address = [&](int of) { return ::inet_pton(of, where.host.c_str(), &ignored) == 1; };
         to.enabled = where.tls;
         to.cacert = where.files.ca;
         to.cert = where.files.certificate;
         to.key = where.files.key;
-        to.sni = where.host;
+        if (!is_address(AF_INET) && !is_address(AF_INET6)) to.sni = where.host; // which is for names
     }
+}
+
+// Why there is no connection with TLS, in words that name our settings where the library's do not.
+error tls_error(const address& where, const sw::redis::Error& e) {
+    const std::string said = e.what();
+    const auto says = [&](std::string_view what) { return said.find(what) != std::string::npos; };
+    const std::string before = where.place() + ": cannot connect with TLS: ";
+    if (says("certificate verify failed"))
+        return {errc::configuration,
+                before + "its certificate is not trusted: it is not signed by " +
+                    (where.files.ca.empty() ? "one that the system trusts; tls_ca names another"
+                                            : "what tls_ca names, " + where.files.ca) +
+                    ", or is out of date",
+                {}};
+    if (says("failed to create TLS context"))
+        return {errc::configuration,
+                before + said + " (tls_ca = \"" + where.files.ca + "\", tls_certificate = \"" +
+                    where.files.certificate + "\", tls_key = \"" + where.files.key + "\")",
+                {}};
+    const bool silent = dynamic_cast<const sw::redis::TimeoutError*>(&e) != nullptr;
+    if (!silent && says("Failed to get reply"))
+        return {errc::unavailable,
+                before + "it hung up after the handshake, " +
+                    (where.files.certificate.empty() ? "as servers do that want a certificate: tls_certificate, tls_key"
+                                                     : "as servers do that do not trust " + where.files.certificate),
+                {}};
+    return {errc::unavailable, before + said, {}};
 }
 
 void send(sw::redis::Connection& to, const command& what) {
@@ -140,11 +172,29 @@ result<sw::redis::Connection> open(const address& where, duration timeout, durat
     how.socket_timeout = std::chrono::ceil<std::chrono::milliseconds>(wait);
     set_tls(how.tls, where);
     try {
-        return sw::redis::Connection(how);
+        sw::redis::Connection made(how);
+        if (where.tls) { // a server that does not like our certificate says so after the handshake only
+            send(made, {"PING"});
+            made.recv(false);
+        }
+        return made;
     } catch (const sw::redis::ReplyError& e) {
         return std::unexpected(greeting_error(where, e.what()));
     } catch (const sw::redis::Error& e) {
+        if (where.tls) return std::unexpected(tls_error(where, e));
         return fail(errc::unavailable, where.place() + ": cannot connect: " + e.what());
+    }
+}
+
+// The handshake and the login wait no longer than each wait for what is published will. On a line that is too slow for
+// that, all of them wait longer.
+result<sw::redis::Connection> open_to_listen(const address& where, duration timeout) {
+    const auto give_up = clock::now() + timeout;
+    for (duration wait = look_up;; wait *= 2) {
+        const auto begun = clock::now();
+        auto opened = open(where, timeout, std::min(timeout, wait));
+        const bool too_slow = !opened && clock::now() - begun >= wait;
+        if (!too_slow || wait >= timeout || clock::now() >= give_up) return opened;
     }
 }
 
@@ -165,7 +215,7 @@ result<std::unique_ptr<client>> connect(const address& where, duration timeout) 
 
 result<std::unique_ptr<subscription>> subscribe(const address& where, std::vector<std::string> channels,
                                                 duration timeout) {
-    auto opened = open(where, timeout, std::min(timeout, look_up));
+    auto opened = open_to_listen(where, timeout);
     if (!opened) return std::unexpected(opened.error());
     auto made = std::make_unique<redispp_subscription>(std::move(*opened), std::move(channels), where.place());
     if (auto asked = made->probe(); !asked) return std::unexpected(asked.error());

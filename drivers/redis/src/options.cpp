@@ -105,6 +105,11 @@ place_list checked(std::string_view key, std::string_view url) {
     return std::move(*where);
 }
 
+// Empty when there is none.
+std::string file_of(settings& from, std::string_view key) {
+    return from.text(key, "").empty() ? std::string() : from.required_path(key).string();
+}
+
 } // namespace
 
 result<place_list> place_list::parse(std::string_view url) {
@@ -157,9 +162,10 @@ options options::from(settings& from, const std::string& default_name) {
     options o;
     o.where = checked("url", from.required_text("url"));
     o.sentinel_password = from.text("sentinel_password", "");
-    const tls_files files{from.text("tls_ca", ""), from.text("tls_certificate", ""), from.text("tls_key", "")};
+    const tls_files files{file_of(from, "tls_ca"), file_of(from, "tls_certificate"), file_of(from, "tls_key")};
     if (!o.where.servers.front().tls && !(files.ca + files.certificate + files.key).empty())
         refuse("tls_ca, tls_certificate and tls_key need a url that starts with rediss://");
+    if (files.certificate.empty() != files.key.empty()) refuse("tls_certificate and tls_key need each other");
     for (address& each : o.where.servers) each.files = files;
     o.name = from.text("namespace", default_name);
     if (!is_name(o.name)) refuse("namespace: expected 1 to 40 letters, digits and _, found \"" + o.name + "\"");
