@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include <holdfast/error.hpp>
 #include <holdfast/logger.hpp>
 #include <holdfast/runtime.hpp>
+#include <holdfast/task_scope.hpp>
 
 namespace holdfast {
 
@@ -54,6 +56,16 @@ inline int ahead_of_slots(double average_run, int slots, int most) noexcept {
 inline double with_run(double average_run, duration took) noexcept {
     const double seconds = std::max(0.0, std::chrono::duration<double>(took).count());
     return average_run < 0 ? seconds : average_run + (seconds - average_run) / 16;
+}
+
+// Whose loops run in scopes of its own, and keep it alive: until the last of them has ended somebody else must. For those
+// that go away without a stop; join() is awaited here.
+template <class Owner, class... Scopes>
+detail::detached outlive([[maybe_unused]] std::shared_ptr<Owner> owner, Scopes&... scopes) {
+    try {
+        (co_await scopes.join(), ...);
+    } catch (...) { // nobody is there to be told
+    }
 }
 
 // The outages of one thing that several loops depend on: told once, and once when nothing fails any more. Any thread.

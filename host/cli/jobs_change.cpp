@@ -1,9 +1,11 @@
 // `holdfast jobs retry|cancel|discard|purge`: changing jobs. Exit code 1 when one of those named was left as it is.
 #include "jobs_change.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include <holdfast/duration.hpp>
+#include <holdfast/job_matching.hpp>
 
 #include "jobs_store.hpp"
 #include "jobs_text.hpp"
@@ -23,11 +25,11 @@ struct answer {
 
 // One of the verbs that work on named jobs, or with --all on those that match.
 struct change {
-    std::string_view verb;                                       // "requeue"
-    bool (*fits)(job_state);                                     // whether it can do something for such a job
-    std::string_view fitting;                                    // those states, for people
-    answer (*to_one)(jobs_store&, const identifier&);            // with the reason if it does nothing
-    int (*to_many)(jobs_store&, const std::vector<identifier>&); // gives how many
+    std::string_view verb;                                              // "requeue"
+    bool (*fits)(job_state);                                            // whether it can do something for such a job
+    std::string_view fitting;                                           // those states, for people
+    answer (*to_one)(jobs_store&, const identifier&);                   // with the reason if it does nothing
+    task<result<std::uint64_t>> (*to_matching)(job_store&, job_filter); // gives how many
 };
 
 int report(const std::vector<answer>& answers, bool as_json) {
@@ -49,26 +51,17 @@ int report(const std::vector<answer>& answers, bool as_json) {
     return good ? 0 : 1;
 }
 
-// Ids of the jobs that match, page by page; gives what use() gives, summed up.
-template <class Use>
-std::uint64_t over_matching(jobs_store& in, const job_filter& filter, Use use,
-                            std::optional<store_time> ended_by = std::nullopt) {
+std::uint64_t count_matching(jobs_store& in, const job_filter& filter,
+                             std::optional<store_time> ended_by = std::nullopt) {
     std::uint64_t total = 0;
     std::string cursor;
     do {
         job_page page = in.get(in.jobs().list(filter, page_size, std::move(cursor)));
         cursor = std::move(page.next);
-        std::vector<identifier> ids;
-        for (const job_view& each : page.jobs)
-            if (!ended_by || (each.ended && *each.ended <= *ended_by)) ids.push_back(each.id);
-        if (!ids.empty()) total += static_cast<std::uint64_t>(use(ids));
+        total += static_cast<std::uint64_t>(std::ranges::count_if(
+            page.jobs, [&](const job_view& each) { return !ended_by || (each.ended && *each.ended <= *ended_by); }));
     } while (!cursor.empty());
     return total;
-}
-
-std::uint64_t count_matching(jobs_store& in, const job_filter& filter,
-                             std::optional<store_time> ended_by = std::nullopt) {
-    return over_matching(in, filter, [](const std::vector<identifier>& ids) { return ids.size(); }, ended_by);
 }
 
 std::string jobs_text(std::uint64_t count, job_state state) {
@@ -85,8 +78,7 @@ int all_matching(const change& what, const arguments& given) {
                   << "; nothing was done, add --yes to do it\n";
         return 1;
     }
-    const auto count =
-        over_matching(in, filter, [&](const std::vector<identifier>& ids) { return what.to_many(in, ids); });
+    const std::uint64_t count = in.get(what.to_matching(in.jobs(), filter));
     if (given.has("--json")) std::cout << json_object().add(what.verb, std::to_string(count)).text() << "\n";
     else std::cout << what.verb << ": " << jobs_text(count, *filter.state) << "\n";
     return 0;
@@ -132,9 +124,6 @@ answer requeue_one(jobs_store& in, const identifier& id) {
         return cannot(id, job.unique_key ? "another unfinished job has its unique key" : "it has changed meanwhile");
     return {id, true, "requeued: generation " + std::to_string(job.generation + 1) + ", due now"};
 }
-int requeue_many(jobs_store& in, const std::vector<identifier>& ids) {
-    return in.get(in.jobs().requeue(ids));
-}
 
 bool can_cancel(job_state s) {
     return !is_final(s);
@@ -150,12 +139,6 @@ answer cancel_one(jobs_store& in, const identifier& id) {
     if (auto* absent = std::get_if<answer>(&found)) return *absent;
     return cannot(id, "it has ended: " + std::string(to_text(std::get<job_view>(found).state)));
 }
-int cancel_many(jobs_store& in, const std::vector<identifier>& ids) {
-    int count = 0;
-    for (const cancel_answer each : in.get(in.jobs().cancel(ids)))
-        if (each == cancel_answer::cancelled || each == cancel_answer::requested) ++count;
-    return count;
-}
 
 answer discard_one(jobs_store& in, const identifier& id) {
     auto found = find(in, id);
@@ -165,16 +148,13 @@ answer discard_one(jobs_store& in, const identifier& id) {
     if (in.get(in.jobs().discard({id})) == 0) return cannot(id, "it has changed meanwhile");
     return {id, true, "discarded"};
 }
-int discard_many(jobs_store& in, const std::vector<identifier>& ids) {
-    return in.get(in.jobs().discard(ids));
-}
 
 constexpr change requeueing{"requeued", &can_requeue, "dead_letter, failed, cancelled, indeterminate", &requeue_one,
-                            &requeue_many};
+                            &requeue_matching};
 constexpr change cancelling{"cancelled", &can_cancel, "scheduled, pending, processing, waiting_retry", &cancel_one,
-                            &cancel_many};
+                            &cancel_matching};
 constexpr change discarding{"discarded", &is_final, "succeeded, failed, dead_letter, cancelled, indeterminate",
-                            &discard_one, &discard_many};
+                            &discard_one, &discard_matching};
 
 int purge(const arguments& given) {
     const auto state_text = given.value("--state");

@@ -1,6 +1,7 @@
 #include "jobs_text.hpp"
 
 #include <holdfast/duration.hpp>
+#include <holdfast/job_header.hpp>
 #include <holdfast/timestamp.hpp>
 
 #include "json.hpp"
@@ -10,8 +11,12 @@ namespace holdfast::cli {
 
 namespace {
 
+// Those that were made in process count, as they do for the handler.
+int before(const job_view& job) {
+    return attempts_before(job.extra, job.generation);
+}
 std::string attempts(const job_view& job) {
-    return std::to_string(job.attempts) + "/" + std::to_string(job.max_attempts);
+    return std::to_string(before(job) + job.attempts) + "/" + std::to_string(before(job) + job.max_attempts);
 }
 
 // Without the stack, which follows in lines of its own.
@@ -63,9 +68,10 @@ bool wants_remark(const job_filter& filter) {
 std::string history_table(const job_view& job) {
     std::vector<row> rows = {{"GENERATION", "ATTEMPT", "STARTED", "TOOK", "OUTCOME", "WORKER", "WHY"}};
     for (const attempt_entry& each : job.history)
-        rows.push_back({std::to_string(each.generation), std::to_string(each.number), holdfast::to_text(each.started),
-                        each.ended ? to_short_text(*each.ended - each.started) : "", one_line(each.outcome),
-                        one_line(each.worker), one_line(why(each.error))});
+        rows.push_back({std::to_string(each.generation),
+                        std::to_string(attempts_before(job.extra, each.generation) + each.number),
+                        holdfast::to_text(each.started), each.ended ? to_short_text(*each.ended - each.started) : "",
+                        one_line(each.outcome), one_line(each.worker), one_line(why(each.error))});
     return to_table(rows);
 }
 
@@ -76,8 +82,8 @@ json_object basics(const job_view& job) {
         .add_text("state", holdfast::to_text(job.state))
         .add_text("queue", job.queue)
         .add("priority", std::to_string(job.priority))
-        .add("attempts", std::to_string(job.attempts))
-        .add("max_attempts", std::to_string(job.max_attempts))
+        .add("attempts", std::to_string(before(job) + job.attempts))
+        .add("max_attempts", std::to_string(before(job) + job.max_attempts))
         .add("crash_count", std::to_string(job.crash_count))
         .add("generation", std::to_string(job.generation))
         .add("may_restart", job.may_restart ? "true" : "false")
@@ -123,8 +129,9 @@ std::string to_text(const job_view& job, store_time now) {
         {"job", one_line(job.what.type) + ", version " + std::to_string(job.what.version)},
         {"queue", one_line(job.queue) + ", priority " + std::to_string(job.priority)},
         {"state", std::string(holdfast::to_text(job.state)) + (job.cancel_requested ? ", asked to stop" : "")},
-        {"attempts", attempts(job) + ", generation " + std::to_string(job.generation) + ", " +
-                         std::to_string(job.crash_count) + " crashes"},
+        {"attempts",
+         attempts(job) + (before(job) > 0 ? ", " + std::to_string(before(job)) + " of them in process" : "") +
+             ", generation " + std::to_string(job.generation) + ", " + std::to_string(job.crash_count) + " crashes"},
         {"restart", job.may_restart ? "allowed" : "never"},
         {"created", absolute(job.created, now)},
         {"due", absolute(job.due_at, now)},
@@ -164,7 +171,7 @@ std::string to_json_with_history(const job_view& job) {
     for (const attempt_entry& each : job.history) {
         json_object entry;
         entry.add("generation", std::to_string(each.generation))
-            .add("attempt", std::to_string(each.number))
+            .add("attempt", std::to_string(attempts_before(job.extra, each.generation) + each.number))
             .add("token", std::to_string(each.token))
             .add_text("worker", each.worker)
             .add_text("started", holdfast::to_text(each.started));

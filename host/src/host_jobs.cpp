@@ -99,15 +99,23 @@ void host::impl::start_jobs() {
 
 // Slots are jobs themselves, so the worker gets their kinds and works on their queues.
 void host::impl::make_scheduler(holdfast::store& kept, std::vector<worker_queue>& queues) {
+    const std::string node = config_.jobs.node.empty() ? machine_name() : config_.jobs.node;
     scheduler_.emplace(
         scheduler_parts{.on = *runtime_, .store = kept, .client = *jobs_, .log = *log_, .zones = time_zones_},
-        scheduler_options{.node = config_.jobs.node.empty() ? machine_name() : config_.jobs.node});
+        scheduler_options{.node = node});
     for (const recurring_job& each : recurring_) {
-        add_queue(queues, each.type.queue);
+        if (!config_.jobs.queues_given) add_queue(queues, each.type.queue);
+        else if (!each.when.per_node && std::ranges::find(queues, each.type.queue, &worker_queue::name) == queues.end())
+            log_->info("schedule \"" + std::string(each.when.name) + "\" is fired by those who work on queue \"" +
+                       std::string(each.type.queue) + "\", which is not among the queues of this process");
         detail::value_or_throw(scheduler_->add(each));
     }
     detail::value_or_throw(scheduler_->add_kinds(kinds_));
-    for (const std::string& each : scheduler_->node_queues()) add_queue(queues, each);
+    const auto own = scheduler_->node_queues();
+    for (const std::string& each : own) add_queue(queues, each);
+    if (!own.empty())
+        log_->info("firing per-node schedules as node \"" + node + "\"; processes that share this name share them" +
+                   (config_.jobs.node.empty() ? ", [jobs] node gives each its own" : ""));
 }
 
 task<result<std::vector<schedule_status>>> host::impl::schedules() {

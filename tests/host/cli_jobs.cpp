@@ -3,6 +3,7 @@
 #include <regex>
 
 #include <holdfast/host.hpp>
+#include <holdfast/job_header.hpp>
 #include <holdfast/job_store.hpp>
 #include <holdfast/sync_wait.hpp>
 
@@ -148,6 +149,31 @@ TEST_CASE("holdfast jobs show tells everything about a job, its generations incl
     CHECK_THAT(json, ContainsSubstring(R"("history":[{"generation":1,"attempt":1,)"));
 }
 
+TEST_CASE("attempts that were made in process are counted, until a new generation begins") {
+    job_desk desk;
+    new_job made;
+    made.id = desk.ids.next();
+    made.what = {.type = "invoice.send", .body = "{}"};
+    made.queue = "mail";
+    made.extra[std::string(job_header::attempts_before)] = "4";
+    const std::string id = to_text(made.id);
+    desk.with_store([&](host& in) {
+        desk.get(in, in.job_store().enqueue({made}));
+        desk.end(in, kind::dead_letter, {"smtp_error", "550"});
+    });
+    CHECK_THAT(squeezed(desk.out({"jobs", "list"})), ContainsSubstring("dead_letter 5/7 "));
+    const std::string text = squeezed(desk.out({"jobs", "show", id}));
+    CHECK_THAT(text, ContainsSubstring("\nattempts 5/7, 4 of them in process, generation 1, 0 crashes\n"));
+    CHECK_THAT(text, ContainsSubstring(" WHY\n1 5 "));
+    const std::string json = desk.out({"jobs", "show", id, "--json"});
+    CHECK_THAT(json, ContainsSubstring(R"("attempts":5,"max_attempts":7)"));
+    CHECK_THAT(json, ContainsSubstring(R"("history":[{"generation":1,"attempt":5,)"));
+
+    desk.out({"jobs", "retry", id});
+    CHECK_THAT(squeezed(desk.out({"jobs", "show", id})),
+               ContainsSubstring("\nattempts 0/3, generation 2, 0 crashes\n"));
+}
+
 TEST_CASE("holdfast jobs show prints the stack of a crash in lines of its own") {
     job_desk desk;
     std::string id;
@@ -273,13 +299,13 @@ TEST_CASE("holdfast jobs stats and queues list count, a queue can be paused and 
 TEST_CASE("text from jobs cannot draw on the terminal or break a row") {
     job_desk desk;
     desk.with_store([&](host& in) {
-        desk.enqueue(in, "a\x1b[31m\r\nb \"%s\" {} 😀", "mail");
+        desk.enqueue(in, "a\x1b[31m\r\nb \"%s\" {} 😀 \u009b2Jc\u0085\u00a0é", "mail");
         desk.end(in, kind::dead_letter, {"t", std::string(500, 'x') + "\x1b]0;title\x07"});
     });
     const std::string text = desk.out({"jobs", "list"});
     CHECK(std::ranges::count(text, '\n') == 2);
     CHECK(text.find('\x1b') == std::string::npos);
-    CHECK_THAT(text, ContainsSubstring("a [31m  b \"%s\" {} 😀"));
+    CHECK_THAT(text, ContainsSubstring("a [31m  b \"%s\" {} 😀  2Jc \u00a0é")); // U+009B is ESC [ in one character
     CHECK_THAT(text, ContainsSubstring("xxx…"));
 }
 

@@ -164,6 +164,19 @@ TEST_CASE("a worker takes the queues that the configuration names, and no others
     CHECK(log->has("info working on jobs from default as desk-1, 7 at a time"));
 }
 
+TEST_CASE("a schedule does not bring its queue to a worker that names others") {
+    auto log = std::make_shared<support::kept_log>();
+    auto host = desk("[jobs]\nqueues = ['default']\nname = 'desk-1'\n", log);
+    host.add<greet>([](greet) { FAIL("its queue was not asked for"); });
+    constexpr auto greeting = schedule({.name = "greeting", .every = std::chrono::hours{1}, .at_start = true});
+    host.add(recurring(greeting, greet{"Ada"}));
+    host.start();
+    CHECK(log->has("info working on jobs from default as desk-1, 100 at a time"));
+    CHECK(log->has(
+        "info schedule \"greeting\" is fired by those who work on queue \"mail\", which is not among the queues "
+        "of this process"));
+}
+
 TEST_CASE("a host that stops lets running jobs end and gives back what it has not begun") {
     std::promise<void> began;
     std::promise<void> go_on;

@@ -1,6 +1,6 @@
-// isolation_program <configuration>
+// isolation_program <configuration> [lost]
 //
-// A worker process whose handlers run in processes of their own, and do there what handlers should not do. They write
+// lost: with a schedule in a time zone that is nowhere to be found. A worker process whose handlers run in processes of their own, and do there what handlers should not do. They write
 // what they do into the files "began" and "done" of the folder it runs in: "<kind> <job> <run> <process>".
 #include <chrono>
 #include <csignal>
@@ -89,6 +89,7 @@ struct beside : told { // in the worker itself
     static constexpr job_options options{.name = "beside", .retry = soon};
 };
 
+constexpr auto in_atlantis = schedule({.name = "daily", .cron = "0 3 * * *", .time_zone = "Atlantis/Poseidonis"});
 constexpr auto twice = policy({.name = "twice", .retry = {.max_attempts = 1, .delay = 1ms}});
 
 std::string line(const job_context& c) {
@@ -152,7 +153,7 @@ struct holdfast::codec<Job> {
 };
 
 int main(int count, char** arguments) {
-    if (count != 2) return 2;
+    if (count < 2) return 2;
     auto host = holdfast::host::from_file(arguments[1]);
     host.add(twice);
     host.add<fine>(&run);
@@ -194,5 +195,11 @@ int main(int count, char** arguments) {
         began(c);
         done(c);
     });
-    return host.run();
+    if (count > 2) host.add(recurring(in_atlantis, fine{}));
+    try {
+        return host.run();
+    } catch (const failed& e) {
+        std::cerr << e.what() << "\n";
+        return 3;
+    }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,14 +19,17 @@ using test::shop;
 namespace {
 
 // The worker, as an application would have it.
-harness::child_process isolated_worker(const shop& at, const std::string& isolation = {}) {
+harness::child_process isolated_worker(const shop& at, const std::string& isolation = {},
+                                       const std::vector<std::string>& more = {}) {
     std::ofstream config(at.folder / "desk.toml");
     config << "[plugins]\npath = ['" HOLDFAST_BUILD_PLUGIN_DIR "']\n[store]\nplugin = '" << at.plugin << "'\n";
     for (const auto& [key, value] : at.with) config << key << " = '" << value << "'\n";
     config << "[jobs]\nlease = '1500ms'\nheartbeat = '200ms'\nsweep = '200ms'\n";
     config << "[jobs.isolation]\nprocesses = 3\nkill_after = '300ms'\n" << isolation;
     config.close();
-    return at.program({HOLDFAST_ISOLATION_PROGRAM, (at.folder / "desk.toml").string()});
+    std::vector<std::string> words = {HOLDFAST_ISOLATION_PROGRAM, (at.folder / "desk.toml").string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return at.program(words);
 }
 
 identifier enqueue(shop& at, const std::string& kind, int attempts, bool may_restart = true) {
@@ -238,6 +242,14 @@ TEST_CASE("an isolated handler that does not end is ended: at its hard deadline,
 }
 TEST_CASE("what an isolated handler throws is judged by the job's rules and policy, what it enqueues is kept") {
     on_each_store(&errors_are_judged_by_the_rules_of_the_job);
+}
+TEST_CASE("a worker with isolated jobs that cannot start says why, and leaves no process behind") {
+    shop at("sqlite", {});
+    auto worker = isolated_worker(at, {}, {"lost"});
+    CHECK(worker.wait(30s) == 3);
+    std::ifstream output(at.folder / "output");
+    const std::string said(std::istreambuf_iterator<char>(output), {});
+    CHECK_THAT(said, ContainsSubstring("schedule \"daily\": ") && ContainsSubstring("Atlantis/Poseidonis"));
 }
 TEST_CASE("isolated processes end with their worker, killed or told to stop, and not before it") {
     on_each_store(&all_end_with_the_worker);

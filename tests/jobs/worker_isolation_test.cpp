@@ -367,9 +367,46 @@ TEST_CASE("waiting for a process costs neither time nor an attempt") {
     lab.isolation.wait_for = 1h;
     const auto waiting = lab.enqueue();
     lab.on.advance(1s);
-    lab.stop(0s);
+    const auto asked = lab.on.now();
+    lab.stop(); // what waits for a process does not get the grace of what runs
+    CHECK(lab.on.now() - asked < 1s);
     CHECK(lab.state(waiting) == job_state::pending);
     CHECK(lab.look(waiting).attempts == 0);
+}
+
+TEST_CASE("an isolated job cannot be hedged: its policy is refused, or does without when it comes to hedge later") {
+    constexpr auto hedging = policy({.name = "hedging", .hedge = {.max_hedges = 2, .after = 1s}});
+    constexpr auto plain = policy({.name = "later", .timeout = 1h});
+    isolation_lab lab;
+    lab.made.add(hedging);
+    lab.made.add(plain);
+    auto options = retried();
+    SECTION("refused at the start") {
+        options.policy = "hedging";
+        lab.add_isolated(options);
+        CHECK_THROWS_WITH(lab.start_isolated(), ContainsSubstring("which hedges"));
+    }
+    SECTION("reloaded") {
+        options.policy = "later";
+        lab.add_isolated(options);
+        int calls = 0;
+        lab.isolation.how = [&](isolated_job, job_context& c, std::stop_token) {
+            ++calls;
+            auto slow = [](job_context& in) -> task<isolated_ending> {
+                co_await sleep_for(in.runtime(), 10s);
+                co_return isolated_ending{};
+            };
+            return slow(c);
+        };
+        lab.start_isolated();
+        policy_options now = hedging.options();
+        now.name = "later";
+        lab.made.catalog().replace({now}).value();
+        const auto id = lab.enqueue();
+        lab.on.advance(12s);
+        CHECK(lab.state(id) == job_state::succeeded);
+        CHECK(calls == 1);
+    }
 }
 
 TEST_CASE("after a crash elsewhere the probe is asked before the next attempt") {

@@ -1,4 +1,5 @@
 #include <memory>
+#include <set>
 
 #include "catch.hpp"
 #include "jobs/job_run.hpp"
@@ -68,11 +69,27 @@ TEST_CASE("claims take queues without a limit together, limited ones apart, and 
     CHECK(first[1].from == std::vector<std::size_t>{2});
     CHECK(first[1].limit == 14);
     t.queues[0].dry = true;
-    for (const auto& each : t.queues.plan(3, 0, 50)) CHECK(each.limit == 3);
+    const auto little = t.queues.plan(3, 0, 50);
+    REQUIRE(little.size() == 1); // the other's turn comes with the next plan
+    CHECK(little[0].limit == 3);
     t.queues.dry(true);
     CHECK(t.queues.plan(100, 10, 50).empty());
     CHECK(t.queues.any_dry());
     CHECK(!t.queues.worth_asking(10));
+}
+
+TEST_CASE("all claims of one plan together take no more than there is room for") {
+    table t({{"a", 1, 10}, {"b", 1, 10}, {"c", 1, 4}, {"rest"}});
+    std::set<std::size_t> asked;
+    for (int i = 0; i < 8; ++i) {
+        int together = 0;
+        for (const auto& each : t.queues.plan(12, 0, 50)) {
+            together += each.limit;
+            asked.insert(each.from.begin(), each.from.end());
+        }
+        CHECK(together == 12);
+    }
+    CHECK(asked.size() == 4); // and everybody gets a turn
 }
 
 TEST_CASE("which queue is asked first follows the weights") {

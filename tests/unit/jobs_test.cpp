@@ -209,7 +209,10 @@ TEST_CASE("a coroutine may take its job by reference: the job lives until the ha
 TEST_CASE("a blocking handler is told of while it waits for a thread and when it has one, a coroutine is not") {
     struct notes final : handler_clock {
         void handler_waits() noexcept override { text += "waits "; }
-        void handler_begins() noexcept override { text += "begins "; }
+        bool handler_begins() noexcept override {
+            text += "begins ";
+            return true;
+        }
         std::string text;
     } told;
     job_bench b;

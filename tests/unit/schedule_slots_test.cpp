@@ -99,6 +99,13 @@ TEST_CASE("a schedule of every hour goes on evenly through both changes") {
     CHECK(slots("*/30 * * * *", "Europe/Berlin", "2026-10-24T23:30:00Z", 6) ==
           texts{"2026-10-25T00:00:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:00:00Z", "2026-10-25T01:30:00Z",
                 "2026-10-25T02:00:00Z", "2026-10-25T02:30:00Z"});
+    CHECK(slots("30 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", 3) ==
+          texts{"2026-03-29T00:30:00Z", "2026-03-29T01:30:00Z", "2026-03-29T02:30:00Z"});
+    CHECK(slots("30 * * * *", "Europe/Berlin", "2026-10-24T23:45:00Z", 3) ==
+          texts{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"});
+    CHECK(
+        slots("10 * * * *", "Australia/Lord_Howe", "2026-10-03T14:00:00Z", 3) == // it would be left out for 90 minutes
+        texts{"2026-10-03T14:40:00Z", "2026-10-03T15:30:00Z", "2026-10-03T16:10:00Z"});
     CHECK(slots("45 * * * *", "Australia/Lord_Howe", "2026-10-03T14:00:00Z", 3) == // 02:00 becomes 02:30 at 15:30 UTC
           texts{"2026-10-03T14:15:00Z", "2026-10-03T15:15:00Z", "2026-10-03T15:45:00Z"});
 }

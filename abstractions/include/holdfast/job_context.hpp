@@ -12,6 +12,7 @@
 #include <holdfast/duration.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/identifier.hpp>
+#include <holdfast/job_header.hpp>
 #include <holdfast/logger.hpp>
 #include <holdfast/payload.hpp>
 #include <holdfast/runtime.hpp>
@@ -27,19 +28,13 @@ struct job_progress {
     std::string note;
 };
 
-namespace job_header {
-inline constexpr std::string_view correlation_id = "correlation-id";
-inline constexpr std::string_view trace_parent = "traceparent";
-inline constexpr std::string_view idempotency_key = "idempotency-key";
-inline constexpr std::string_view attempts_before = "attempts-before"; // made in process, before it became a job
-inline constexpr std::string_view ask_no_probe = "ask-no-probe"; // restart::allowed said for one job of a probed type
-} // namespace job_header
-
-// Told by whoever calls a blocking handler, so that its timeouts do not run while it waits for a thread. Any thread.
+// Told by whoever calls a blocking handler: while it waits for a thread its timeouts do not run, and it may be called off.
+// Any thread.
 class handler_clock {
 public:
     virtual void handler_waits() noexcept = 0;
-    virtual void handler_begins() noexcept = 0; // on the thread that it has got
+    // On the thread that it has got. False: it must not begin any more.
+    virtual bool handler_begins() noexcept = 0;
 
 protected:
     ~handler_clock() = default;
@@ -59,7 +54,7 @@ public:
         int crash_count = 0;
         int generation = 1;
         const headers* extra = nullptr;
-        handler_clock* clock = nullptr; // if there is one to tell
+        handler_clock* clock = nullptr; // if there is one to ask
     };
     job_context(const facts& what, holdfast::runtime& on, logger& log, std::stop_token stop, holdfast::jobs* client)
         : facts_(what), on_(on), log_(log), stop_(std::move(stop)), jobs_(client) {}
@@ -131,8 +126,10 @@ public:
     void handler_waits() const noexcept {
         if (facts_.clock != nullptr) facts_.clock->handler_waits();
     }
-    void handler_begins() const noexcept {
-        if (facts_.clock != nullptr) facts_.clock->handler_begins();
+    // Throws operation_cancelled where the run has to stop by now.
+    void handler_begins() const {
+        if (stop_.stop_requested() || (facts_.clock != nullptr && !facts_.clock->handler_begins()))
+            throw operation_cancelled("asked to stop before its handler had begun");
     }
 
     // For whoever runs the handler: what it said, taken out.

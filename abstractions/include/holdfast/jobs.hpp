@@ -7,6 +7,7 @@
 //   co_await (*unit)->commit();                               // now it exists; before, nobody saw it
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@
 #include <holdfast/identifier.hpp>
 #include <holdfast/job.hpp>
 #include <holdfast/job_context.hpp>
+#include <holdfast/job_header.hpp>
+#include <holdfast/job_matching.hpp>
 #include <holdfast/job_store.hpp>
 #include <holdfast/logger.hpp>
 #include <holdfast/task.hpp>
@@ -82,7 +85,15 @@ public:
     }
     task<result<job_lookup>> get(identifier id) { return store_.get(id); }
 
-    // Lists, counts, dead letters, pausing queues.
+    // A new generation of attempts, due now, for jobs that ended otherwise than well: these, or all that match. The number of those.
+    task<result<int>> requeue(std::vector<identifier> which) { return store_.requeue(std::move(which)); }
+    task<result<std::uint64_t>> requeue_all(job_filter filter) { return requeue_matching(store_, std::move(filter)); }
+    // Asks all that match to end, and forgets all that match and have ended. The number of those.
+    task<result<std::uint64_t>> cancel_all(job_filter filter) { return cancel_matching(store_, std::move(filter)); }
+    task<result<int>> discard(std::vector<identifier> which) { return store_.discard(std::move(which)); }
+    task<result<std::uint64_t>> discard_all(job_filter filter) { return discard_matching(store_, std::move(filter)); }
+
+    // Lists, counts, pausing queues.
     job_store& store() noexcept { return store_; }
     const job_defaults& defaults() const noexcept { return defaults_; }
     logger& log() const noexcept { return log_; }

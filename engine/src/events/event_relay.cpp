@@ -252,6 +252,7 @@ void relay_state::abandon() noexcept {
     }
     hurry.request_stop();
     feeder.set();
+    outlive(shared_from_this(), loops);
 }
 
 relay_snapshot relay_state::snapshot() const {

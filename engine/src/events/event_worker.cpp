@@ -163,9 +163,11 @@ void event_worker_state::stop_now() {
 
 // The worker went away without a stop: nothing of it may touch the transport any more than it can help.
 void event_worker_state::abandon() noexcept {
+    bool alone = false; // nobody waits for the loops
     {
         const std::lock_guard lock(mutex);
         if (!started || closed) return;
+        alone = !stop_began;
         stopping = closing = closed = true;
         give_up_at = time_point{};
     }
@@ -176,6 +178,7 @@ void event_worker_state::abandon() noexcept {
     settler.set();
     minder.set();
     interrupt_all();
+    if (alone) outlive(shared_from_this(), intake, care);
 }
 
 random_series event_worker_state::draw() {

@@ -178,6 +178,26 @@ void worker_state::give_back_ready(locked& in) {
     for (job_run* each : queues.take_all()) add_ending(*each, job_verdict::make(settlement::kind::release), in);
 }
 
+// Handlers that wait for a thread or a process have not begun, and do not any more: their jobs go back, unburnt. What it gives
+// must be fired without the lock: those that wait for a process.
+std::vector<std::stop_source> worker_state::give_back_unbegun(locked& in) {
+    std::vector<std::stop_source> waiting;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        job_run& r = *all[i];
+        if (!r.running || r.adrift) continue;
+        if (r.isolated() && r.process == nullptr) {
+            r.stopping = true;
+            waiting.push_back(r.stop);
+        } else if (r.never_began()) {
+            r.adrift = true;
+            ++adrift;
+            const auto how_ended = r.cancelled ? settlement::kind::cancel : settlement::kind::release;
+            if (!r.lost) add_ending(r, job_verdict::make(how_ended), in);
+        }
+    }
+    return waiting;
+}
+
 // When to look again without a hint: when the next job falls due, and now and then.
 task<time_point> worker_state::next_look() {
     auto asking = with.store.next_due(queues.names());

@@ -99,8 +99,21 @@ task<result<void>> worker_state::run_elsewhere(self s, run r, job_context& conte
                      .generation = r->job.generation,
                      .extra = r->job.extra,
                      .so_far = r->so_far};
-    auto running = r->process->run(std::move(job), context);
-    auto ended = co_await std::move(running);
+    const auto occupy = [&](bool now) {
+        const locked in(*s);
+        return std::exchange(r->elsewhere, now);
+    };
+    if (occupy(true)) // a policy that came to hedge while it was reloaded
+        throw failed({errc::unsupported, "an isolated handler runs one attempt at a time, it cannot be hedged", {}});
+    isolated_ending ended;
+    try {
+        auto running = r->process->run(std::move(job), context);
+        ended = co_await std::move(running);
+    } catch (...) {
+        occupy(false);
+        throw;
+    }
+    occupy(false);
     if (!ended.output.empty()) context.output(std::move(ended.output));
     if (ended.snooze) context.snooze(*ended.snooze);
     if (ended.retry_after) context.retry_after(*ended.retry_after);

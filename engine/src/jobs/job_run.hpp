@@ -53,9 +53,13 @@ struct job_run final : handler_clock {
     std::size_t place = 0; // in the worker's list of all
     bool held = false;     // it is there
 
-    bool running = false;   // has a slot
-    bool unsettled = false; // something has to be written
-    bool stuck = false;
+    bool running = false;     // has a slot
+    bool unsettled = false;   // something has to be written
+    bool adrift = false;      // what becomes of the job is settled without it; its slot stays taken until it ends
+    bool stuck = false;       // and that is why
+    bool waits = false;       // its handler has to get a thread first, or had to
+    bool begun = false;       // it has got one
+    bool elsewhere = false;   // a call of an isolated one is under way in its process
     bool suspect = false;     // see worker_state::put_off_suspect
     bool discarded = false;   // by a rule
     bool asked_again = false; // the store may have taken the settlement already
@@ -68,11 +72,11 @@ struct job_run final : handler_clock {
     time_point began{};
     time_point deadline = never;
     time_point give_up_at = never;
-    detail::worker_state* timed_by = nullptr; // of one with deadlines, once it has begun
-    bool clock_runs = false;                  // its handler has been on a thread
+    detail::worker_state* owner = nullptr; // of one that runs in this process, once it has a slot
     std::stop_source stop{std::nostopstate};
     std::optional<job_context> context;
     std::list<job_context> more_contexts;      // of further attempts within the run
+    job_context* winner = nullptr;             // of those the one that succeeded; hedged ones run at the same time
     std::unique_ptr<isolated_process> process; // of an isolated one, while it runs
     exception_history so_far{};                // of an isolated one: what its rules are to know there
     settlement ending{};
@@ -80,15 +84,20 @@ struct job_run final : handler_clock {
     std::string_view type_name() const noexcept {
         return kind != nullptr ? kind->options.name : std::string_view(job.what.type);
     }
-    // Of the latest attempt within the run; there is one from the beginning of the run on.
-    job_context& latest_context() noexcept { return more_contexts.empty() ? *context : more_contexts.back(); }
+    // Of the attempt within the run that counts: one that succeeded, else the latest. There is one from its beginning on.
+    job_context& latest_context() noexcept {
+        if (winner != nullptr) return *winner;
+        return more_contexts.empty() ? *context : more_contexts.back();
+    }
+    // Nothing of it can have happened.
+    bool never_began() const noexcept { return waits && !begun; }
     // Before its first call has failed in this run: every run is a delivery.
     exception_history history() const { return {.redeliveries = job.attempt - 1, .calls = job.attempt}; }
     bool isolated() const noexcept { return kind != nullptr && kind->isolated; }
     bool asked_to_stop() const noexcept { return lost || cancelled || timed_out || stopping; }
 
     void handler_waits() noexcept override;  // run.cpp
-    void handler_begins() noexcept override; // run.cpp
+    bool handler_begins() noexcept override; // run.cpp
 };
 
 } // namespace holdfast

@@ -46,7 +46,7 @@ verdict judge(const circumstances& about, const failure& f, job_error what, rand
 std::optional<verdict> decided_already(const circumstances& about, const job_error& what) {
     if (about.cancelled) return verdict{make(kind::cancel, what)};
     if (!about.stopping) return std::nullopt;
-    if (about.may_restart) return verdict{make(kind::release, what)};
+    if (about.may_restart || about.never_began) return verdict{make(kind::release, what)};
     return verdict{make(kind::fail, {"interrupted", std::string(interrupted_not_allowed) + ": " + what.message})};
 }
 

@@ -21,6 +21,7 @@ struct circumstances {
     bool cancelled = false; // by its user
     bool timed_out = false;
     bool stopping = false; // the worker asked it to stop
+    bool never_began = false;
     std::optional<duration> snooze{};
 };
 

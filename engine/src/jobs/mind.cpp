@@ -1,4 +1,4 @@
-// Keeps the leases of what the worker holds, watches deadlines, passes progress on.
+// Watches deadlines, keeps the leases of what the worker holds, passes progress on.
 #include <algorithm>
 
 #include "worker_state.hpp"
@@ -16,30 +16,51 @@ void fire(std::vector<std::stop_source>& which) {
 
 } // namespace
 
+// Deadlines have a loop of their own: a store that does not answer holds up none of them.
 task<void> worker_state::mind(self s) {
     runtime& on = s->with.on;
     co_await resume_on(on);
-    const duration every = s->how.heartbeat.value_or(s->how.lease / 3);
-    time_point next_beat = on.now() + every;
-    time_point next_report = on.now() + s->how.progress_every;
     for (;;) {
         const time_point deadline = s->watch_deadlines();
-        auto waiting = s->minder.wait(on, std::min({next_beat, next_report, deadline}));
+        auto waiting = s->minder.wait(on, deadline);
+        if (!co_await std::move(waiting)) co_return;
+        const locked in(*s);
+        if (s->closing) co_return;
+    }
+}
+
+task<void> worker_state::renew(self s) {
+    runtime& on = s->with.on;
+    co_await resume_on(on);
+    const duration every = s->how.heartbeat.value_or(s->how.lease / 3);
+    time_point next = on.now() + every;
+    for (;;) {
+        auto waiting = s->renewer.wait(on, next);
         if (!co_await std::move(waiting)) co_return;
         {
             const locked in(*s);
             if (s->closing) co_return;
         }
-        if (on.now() >= next_beat) {
-            auto beating = s->beat();
-            const bool fine = co_await std::move(beating);
-            next_beat = on.now() + (fine ? every : std::min(every, beat_again));
+        if (on.now() < next) continue;
+        auto beating = s->beat();
+        const bool fine = co_await std::move(beating);
+        next = on.now() + (fine ? every : std::min(every, beat_again));
+    }
+}
+
+// Apart from the heartbeats, which must not wait for it.
+task<void> worker_state::report(self s) {
+    runtime& on = s->with.on;
+    co_await resume_on(on);
+    for (;;) {
+        auto waiting = s->reporter.wait(on, on.now() + s->how.progress_every);
+        if (!co_await std::move(waiting)) co_return;
+        {
+            const locked in(*s);
+            if (s->closing) co_return;
         }
-        if (on.now() >= next_report) {
-            auto reporting = s->report_progress();
-            co_await std::move(reporting);
-            next_report = on.now() + s->how.progress_every;
-        }
+        auto reporting = s->report_progress();
+        co_await std::move(reporting);
     }
 }
 
@@ -54,7 +75,7 @@ time_point worker_state::watch_deadlines() {
         next_deadline = never;
         for (std::size_t i = 0; i < all.size(); ++i) {
             job_run& r = *all[i];
-            if (!r.running || r.stuck) continue;
+            if (!r.running || r.adrift) continue;
             if (now >= r.deadline && !r.timed_out) {
                 r.timed_out = true;
                 out_of_time.push_back(r.stop);
@@ -95,14 +116,14 @@ void worker_state::kill_soon(job_run& r, duration grace, locked& in) {
 void worker_state::give_up_stuck(job_run& r, locked& in) {
     const auto about = circumstances_of(r, r.history());
     r.timed_out = true;
-    r.stuck = true;
-    ++stuck;
+    r.stuck = r.adrift = true;
+    ++adrift;
     ++counts.stuck;
     if (!r.lost) {
         random_series mine(random.next());
         add_ending(r, job_verdict::when_stuck(about, mine), in);
     }
-    if (stopping && running <= stuck) in.drained = true;
+    if (stopping && running <= adrift) in.drained = true;
 }
 
 // One call for everything held. False: the store did not answer.
@@ -112,7 +133,7 @@ task<bool> worker_state::beat() {
     {
         const locked in(*this);
         for (const run& each : all) {
-            if (each->lost || each->stuck) continue;
+            if (each->lost || each->adrift) continue;
             held.push_back(each);
             leases.push_back(&each->job.lease);
         }
@@ -139,7 +160,7 @@ void worker_state::beaten(std::span<const run> held, std::span<const holdfast::b
         locked in(*this);
         for (std::size_t i = 0; i < held.size() && i < answers.size(); ++i) {
             job_run& r = *held[i];
-            if (!r.held || r.unsettled || r.stuck) continue; // settled meanwhile, or about to be
+            if (!r.held || r.unsettled || r.adrift) continue; // settled meanwhile, or about to be
             if (answers[i].answer != write_answer::done) {
                 r.lost = true;
                 if (r.running) {
@@ -169,7 +190,7 @@ task<void> worker_state::report_progress() {
     {
         const locked in(*this);
         for (const run& each : all) {
-            if (!each->running || each->lost || each->stuck) continue;
+            if (!each->running || each->lost || each->adrift) continue;
             auto said = each->latest_context().take_progress();
             if (!said) continue;
             held.push_back(each);

@@ -76,15 +76,16 @@ std::vector<ready_queues::claim_plan> ready_queues::plan(int room, int ahead, in
     std::size_t shared = none; // the plan of those without a limit
     for (const std::size_t i : order) {
         const queue& q = queues_[i];
-        if (q.how.concurrency > 0) {
-            const int limit = std::min({room, batch, q.how.concurrency + ahead - q.held()});
-            if (limit > 0) plans.push_back({{i}, limit});
-        } else if (shared == none) {
-            shared = plans.size();
-            plans.push_back({{i}, std::min(room, batch)});
-        } else {
+        if (q.how.concurrency == 0 && shared != none) {
             plans[shared].from.push_back(i);
+            continue;
         }
+        const int own = q.how.concurrency > 0 ? q.how.concurrency + ahead - q.held() : room;
+        const int limit = std::min({room, batch, own});
+        if (limit <= 0) continue; // what those before it leave free is planned next
+        if (q.how.concurrency == 0) shared = plans.size();
+        plans.push_back({{i}, limit});
+        room -= limit;
     }
     return plans;
 }

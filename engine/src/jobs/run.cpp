@@ -1,6 +1,5 @@
 // Runs claimed jobs: one slot and one coroutine each.
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <holdfast/detail/exception_type.hpp>
@@ -14,15 +13,8 @@ namespace {
 // How much one piece of posted work begins before it lets others have a turn.
 constexpr int most_in_a_turn = 64;
 constexpr duration longest_turn = std::chrono::milliseconds{5};
-
-int attempts_before(const headers& extra) noexcept {
-    const auto found = extra.find(job_header::attempts_before);
-    if (found == extra.end()) return 0;
-    int number = 0;
-    const std::string& text = found->second;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-    return read.ec == std::errc() && read.ptr == text.data() + text.size() && number > 0 ? number : 0;
-}
+constexpr duration no_thread_delay = std::chrono::seconds{1}; // until a handler that got no thread is tried again
+constexpr duration complain_every = std::chrono::minutes{1};
 
 } // namespace
 
@@ -65,7 +57,7 @@ void worker_state::want_starter(locked& in) {
 }
 
 job_context::facts worker_state::facts_of(job_run& r) const {
-    const int before = r.job.extra.empty() ? 0 : attempts_before(r.job.extra);
+    const int before = attempts_before(r.job.extra, r.job.generation);
     return {.id = r.job.id,
             .token = r.job.lease.token(),
             .type = r.type_name(),
@@ -75,7 +67,7 @@ job_context::facts worker_state::facts_of(job_run& r) const {
             .crash_count = r.job.crash_count,
             .generation = r.job.generation,
             .extra = &r.job.extra,
-            .clock = r.timed_by != nullptr ? &r : nullptr};
+            .clock = r.owner != nullptr ? &r : nullptr};
 }
 
 void worker_state::begin(job_run& r, locked& in) {
@@ -83,8 +75,7 @@ void worker_state::begin(job_run& r, locked& in) {
     ++running;
     r.began = with.on.coarse_now();
     r.stop = std::stop_source();
-    const bool timed = r.kind != nullptr && (r.kind->options.timeout || r.kind->options.hard_deadline);
-    if (timed && !r.isolated()) r.timed_by = this;
+    if (!r.isolated()) r.owner = this;
     r.context.emplace(facts_of(r), with.on, with.log, r.stop.get_token(), with.client);
     if (!r.isolated()) set_deadlines(r, in); // an isolated one has to find a process first
 }
@@ -100,17 +91,31 @@ void worker_state::set_deadlines(job_run& r, locked& in) {
     in.minder = true;
 }
 
-// Of a blocking handler: until it has a thread its time does not run. Further calls within the run get no more of it.
-void worker_state::hold_deadlines(job_run& r) {
+// A blocking handler's time does not run until it has a thread. Further calls within the run get no more of it.
+void worker_state::wait_for_thread(job_run& r) {
     const locked in(*this);
-    if (r.clock_runs || r.timed_out || r.stuck) return;
+    r.waits = true;
+    if (r.begun || r.timed_out || r.adrift) return;
     r.deadline = r.give_up_at = never;
 }
 
-void worker_state::release_deadlines(job_run& r) {
+bool worker_state::begin_on_thread(job_run& r) {
     locked in(*this);
-    if (std::exchange(r.clock_runs, true) || r.timed_out || r.stuck) return;
+    if (r.begun) return true;
+    if (stopping && !r.adrift) r.stopping = true; // so it goes back
+    if (r.adrift || r.asked_to_stop()) return false;
+    r.begun = true;
     set_deadlines(r, in);
+    return true;
+}
+
+// Between its slot and its handler it was lost, cancelled or given up, or the worker has begun to stop. Nothing: it may run.
+std::optional<worker_state::answer> worker_state::called_off(job_run& r) {
+    const locked in(*this);
+    if (r.lost || r.adrift) return answer{false, std::nullopt};
+    if (r.cancelled) return answer{false, job_verdict::make(settlement::kind::cancel)};
+    if (r.stopping || stopping) return answer{false, job_verdict::make(settlement::kind::release)};
+    return std::nullopt;
 }
 
 detached worker_state::run_job(self s, run r) {
@@ -120,6 +125,7 @@ detached worker_state::run_job(self s, run r) {
         if (needs_care(*r)) {
             auto asking = before_run(s, r);
             allowed = co_await std::move(asking);
+            if (allowed.run) allowed = s->called_off(*r).value_or(answer{});
         }
         if (!allowed.run) {
             s->finish(r, std::move(allowed.ending));
@@ -184,14 +190,23 @@ task<job_verdict::verdict> worker_state::run_again(self s, run r, call_end ended
 
 bool worker_state::may_go_on(const job_run& r) {
     const locked in(*this);
-    return !r.stuck && !r.asked_to_stop();
+    return !r.adrift && !r.asked_to_stop();
 }
 
 // Every attempt within the run has a context of its own, for its token is its own.
 task<result<void>> worker_state::run_under_policy(self s, run r) {
-    auto once = [&](attempt& a) { return call(s, r, s->add_context(*r, a.stop_token()), true); };
+    auto once = [&](attempt& a) { return call_noted(s, r, s->add_context(*r, a.stop_token())); };
     auto call = r->kind->policy->execute(std::move(once), r->stop.get_token());
     co_return co_await std::move(call);
+}
+
+// What the first attempt says that succeeds is what counts; those that were hedged against it end later.
+task<result<void>> worker_state::call_noted(const self& s, const run& r, job_context& context) {
+    auto calling = call(s, r, context, true);
+    auto ended = co_await std::move(calling);
+    const locked in(*s);
+    if (ended && r->winner == nullptr) r->winner = &context;
+    co_return ended;
 }
 
 job_context& worker_state::add_context(job_run& r, std::stop_token stop) {
@@ -207,6 +222,7 @@ job_verdict::circumstances worker_state::circumstances_of(job_run& r, const exce
                                      .cancelled = r.cancelled,
                                      .timed_out = r.timed_out,
                                      .stopping = r.stopping,
+                                     .never_began = r.never_began(),
                                      .snooze = r.latest_context().wants_snooze()};
     about.so_far.retry_after = r.latest_context().wants_retry_after();
     return about;
@@ -216,12 +232,36 @@ job_verdict::verdict worker_state::judge(job_run& r, const call_end& ended, cons
     const auto about = circumstances_of(r, so_far);
     if (!ended.thrown && !ended.returned) return {job_verdict::after_return(about, r.latest_context().take_output())};
     auto mine = draw();
+    if (about.never_began && !about.cancelled && !about.stopping)
+        if (const auto* refused = exception_as<failed>(ended.thrown);
+            refused != nullptr && (refused->code() == errc::overloaded || refused->code() == errc::stopped))
+            return {put_off_without_thread(r, *refused, mine)};
     const bool elsewhere = exception_as<isolated_failure>(ended.thrown) || exception_as<isolated_end>(ended.thrown);
     auto verdict = elsewhere      ? judge_isolated(about, ended.thrown, mine)
                    : ended.thrown ? job_verdict::after_throw(about, ended.thrown, mine)
                                   : job_verdict::after_error(about, *ended.returned, mine);
     verdict.ending.output = r.latest_context().take_output();
     return verdict;
+}
+
+// The blocking pool has no room: not the job's fault, so no attempt is burnt.
+settlement worker_state::put_off_without_thread(const job_run& r, const failed& why, random_series& mine) {
+    if (why.code() == errc::stopped) return job_verdict::make(settlement::kind::release);
+    const time_point now = with.on.now();
+    bool complain = false;
+    {
+        const locked in(*this);
+        complain = now >= next_complaint_of_threads;
+        if (complain) next_complaint_of_threads = now + complain_every;
+    }
+    if (complain)
+        with.log.warning("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) + "\" is put off by " +
+                         to_short_text(no_thread_delay) + ", and so may be others: " + why.what() +
+                         "; give the runtime more blocking_threads or a longer blocking_queue, or this worker less "
+                         "concurrency");
+    settlement later = job_verdict::make(settlement::kind::snooze);
+    later.when = due::after(with_jitter(no_thread_delay, mine));
+    return later;
 }
 
 void worker_state::finish(const run& r, std::optional<settlement> ending, bool discarded) {
@@ -235,8 +275,8 @@ void worker_state::finish(const run& r, std::optional<settlement> ending, bool d
     r->discarded = discarded;
     --running;
     --queues[r->queue].running;
-    if (r->stuck) {
-        --stuck;
+    if (r->adrift) {
+        --adrift;
         if (!r->unsettled) gone = forget(*r);
     } else if (r->lost || closed || !ending) {
         ++counts.lost;
@@ -249,7 +289,7 @@ void worker_state::finish(const run& r, std::optional<settlement> ending, bool d
         feeder_waits = false;
         in.feeder = true;
     }
-    if (stopping && running <= stuck) in.drained = true;
+    if (stopping && running <= adrift) in.drained = true;
 }
 
 } // namespace holdfast::detail
@@ -257,10 +297,10 @@ void worker_state::finish(const run& r, std::optional<settlement> ending, bool d
 namespace holdfast {
 
 void job_run::handler_waits() noexcept {
-    timed_by->hold_deadlines(*this);
+    owner->wait_for_thread(*this);
 }
-void job_run::handler_begins() noexcept {
-    timed_by->release_deadlines(*this);
+bool job_run::handler_begins() noexcept {
+    return owner->begin_on_thread(*this);
 }
 
 } // namespace holdfast

@@ -101,6 +101,7 @@ worker_state::taken_endings worker_state::take_endings(std::size_t lane) {
     settler_waits[lane] = false;
     if (endings.empty()) {
         settler_waits[lane] = !closing;
+        if (closing && --lanes == 0) closed = true; // nobody would write what comes now
         return {.batch = {}, .wait_until = never, .finished = closing};
     }
     if (!endings_are_due(now)) {
@@ -122,7 +123,7 @@ worker_state::taken_endings worker_state::take_endings(std::size_t lane) {
 task<void> worker_state::write_progress(std::vector<job_run*> of) {
     std::vector<progress_report> reports;
     for (job_run* each : of) {
-        if (!each->context || each->stuck) continue; // a stuck one still uses its own
+        if (!each->context || each->adrift) continue; // such a one still uses its own
         if (auto said = each->latest_context().take_progress())
             reports.push_back({&each->job.lease, said->percent, job_verdict::clean_text(std::move(said->note))});
     }

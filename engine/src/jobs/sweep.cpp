@@ -67,7 +67,7 @@ task<bool> worker_state::recover() {
         }
         store_answered(duty::recover);
         add(total, *found);
-        if (found->total() < how.recovery_limit) break;
+        if (found->total() < how.recovery_limit || hurry.stop_requested()) break;
     }
     if (total.total() == 0) co_return fine;
     {

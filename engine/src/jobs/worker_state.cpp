@@ -90,6 +90,14 @@ result<void> worker_state::learn_kinds() {
         }
         for (const std::string& finding : job_rules::lint(options, kind.rules)) with.log.warning(finding);
         kind.isolated = with.isolation != nullptr && with.isolation->takes(each);
+        if (kind.isolated && kind.policy && kind.policy->options().hedge.max_hedges > 0) {
+            problem = error{errc::invalid_argument,
+                            "job \"" + std::string(options.name) + "\" is isolated and runs under policy \"" +
+                                std::string(options.policy) +
+                                "\", which hedges: its one process cannot run several attempts at the same time",
+                            std::nullopt};
+            return;
+        }
         kinds.emplace(std::string(options.name), std::move(kind));
     });
     if (problem) return std::unexpected(std::move(*problem));
@@ -104,27 +112,32 @@ void worker_state::launch() {
     care.spawn(settle(s, 0));
     care.spawn(settle(s, 1));
     care.spawn(mind(s));
+    care.spawn(renew(s));
+    care.spawn(report(s));
     intake.spawn(feed(s));
     intake.spawn(sweep(s));
 }
 
 bool worker_state::busy() const {
     const std::lock_guard lock(mutex);
-    return running > stuck;
+    return running > adrift;
 }
 
 task<void> worker_state::stop(self s, std::optional<duration> grace) {
     runtime& on = s->with.on;
     const time_point began = on.now();
+    std::vector<std::stop_source> unbegun;
     {
         locked in(*s);
         if (!s->started || s->stop_began) co_return;
         s->stop_began = true;
         s->stopping = true;
         s->give_back_ready(in);
+        unbegun = s->give_back_unbegun(in);
         s->wake_settler(in);
         in.feeder = true;
     }
+    for (std::stop_source& each : unbegun) each.request_stop();
     s->hurry.request_stop();
     s->sweeper.set();
     s->watching.reset();
@@ -156,13 +169,15 @@ task<void> worker_state::stop(self s, std::optional<duration> grace) {
     s->settlers[0].set();
     s->settlers[1].set();
     s->minder.set();
+    s->renewer.set();
+    s->reporter.set();
     auto settling = s->care.join();
     co_await std::move(settling);
-    int left = 0;
+    std::ptrdiff_t left = 0;
     {
         const std::lock_guard lock(s->mutex);
         s->closed = true;
-        left = s->running;
+        left = std::ranges::count_if(s->all, [](const run& each) { return each->running && !each->never_began(); });
     }
     if (left > 0)
         s->with.log.warning(std::to_string(left) + (left == 1 ? " handler" : " handlers") +
@@ -176,6 +191,7 @@ void worker_state::stop_now() {
         in_a_hurry = true;
         stopping = true;
         give_back_ready(in);
+        give_back_unbegun(in); // interrupt_all() fires their tokens, too
         in.feeder = true;
         in.drained = true;
     }
@@ -185,9 +201,11 @@ void worker_state::stop_now() {
 
 // The worker went away without a stop: nothing of it may touch the store any more than it can help.
 void worker_state::abandon() noexcept {
+    bool alone = false; // nobody waits for the loops
     {
         locked in(*this);
         if (!started || closed) return;
+        alone = !stop_began;
         stopping = closing = closed = true;
         give_up_at = time_point{};
         in.feeder = in.minder = in.settler[0] = in.settler[1] = true;
@@ -195,7 +213,10 @@ void worker_state::abandon() noexcept {
     watching.reset();
     hurry.request_stop();
     sweeper.set();
+    renewer.set();
+    reporter.set();
     interrupt_all();
+    if (alone) outlive(shared_from_this(), intake, care);
 }
 
 void worker_state::pause(bool on) {
@@ -259,7 +280,7 @@ worker_snapshot worker_state::snapshot() const {
     seen.unsettled = static_cast<int>(endings.size()) + writing;
     if (last_recovery_at) seen.last_recovery_ago = now - *last_recovery_at;
     for (const run& each : all) {
-        if (!each->running) continue;
+        if (!each->running || (each->adrift && each->never_began())) continue;
         seen.running.push_back({.id = each->job.id,
                                 .type = std::string(each->type_name()),
                                 .queue = each->job.queue,

@@ -1,8 +1,8 @@
 // What the loops of a worker and its running jobs share. Every coroutine of a worker keeps it alive.
 //
 //   claims    feed():   store -> ready queues               starts   run_starters(), run_job(): a slot each
-//   settles   settle(): what has ended -> store             care     mind(): heartbeats, progress, deadlines
-//   recovers  sweep()
+//   settles   settle(): what has ended -> store             care     mind(): deadlines; renew(): heartbeats;
+//   recovers  sweep()                                                report(): progress
 #pragma once
 
 #include <atomic>
@@ -85,6 +85,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     bool wants_claim() const noexcept;
     int prefetch_now() const noexcept;
     void give_back_ready(locked& in);
+    std::vector<std::stop_source> give_back_unbegun(locked& in);
     void hint() noexcept;
 
     // run.cpp
@@ -93,11 +94,12 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     void want_starter(locked& in);
     void begin(job_run& r, locked& in);
     void set_deadlines(job_run& r, locked& in);
-    void hold_deadlines(job_run& r);
-    void release_deadlines(job_run& r);
+    void wait_for_thread(job_run& r);
+    bool begin_on_thread(job_run& r);
     static detached run_job(self s, run r);
     static task<result<void>> call(const self& s, const run& r, job_context& context, bool keep_payload);
     static task<result<void>> run_under_policy(self s, run r);
+    static task<result<void>> call_noted(const self& s, const run& r, job_context& context);
     job_context& add_context(job_run& r, std::stop_token stop);
     job_context::facts facts_of(job_run& r) const;
     // How a call of the handler ended: neither = well.
@@ -109,6 +111,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     bool may_go_on(const job_run& r);
     job_verdict::circumstances circumstances_of(job_run& r, const exception_history& so_far) const;
     job_verdict::verdict judge(job_run& r, const call_end& ended, const exception_history& so_far);
+    settlement put_off_without_thread(const job_run& r, const failed& why, random_series& mine);
     void finish(const run& r, std::optional<settlement> ending, bool discarded = false);
 
     // isolated.cpp
@@ -124,6 +127,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
         std::optional<settlement> ending{}; // when not: what to write, if anything
     };
     static bool needs_care(const job_run& r) noexcept;
+    std::optional<answer> called_off(job_run& r); // run.cpp
     static task<answer> before_run(self s, run r);
     static task<answer> mark_started(self s, run r);
     static task<bool> is_in_doubt(self s, run r);
@@ -150,6 +154,8 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
 
     // mind.cpp
     static task<void> mind(self s);
+    static task<void> renew(self s);
+    static task<void> report(self s);
     time_point watch_deadlines();
     void give_up_stuck(job_run& r, locked& in);
     void kill_soon(job_run& r, duration grace, locked& in);
@@ -183,12 +189,13 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     ready_queues queues;
     std::vector<run> all; // everything held
     int running = 0;
-    int stuck = 0;           // of those
+    int adrift = 0;          // of those
     int suspects = 0;        // held; 0 or 1
     double average_run = -1; // seconds; below 0: none has ended yet
     std::deque<job_run*> endings;
     int urgent = 0; // of those, the ones that may not wait
     int writing = 0;
+    int lanes = 2;             // that settle
     time_point first_ending{}; // when the oldest that waits came
     time_point next_deadline = never;
     bool started = false;
@@ -207,6 +214,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     worker_snapshot counts;
     std::optional<time_point> last_recovery_at;
     std::map<std::string, time_point, std::less<>> unknown_kinds; // when they were last complained of
+    time_point next_complaint_of_threads{};
     outage_log store_outage;
 
     struct starter_work : work {
@@ -220,6 +228,8 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     wake_signal feeder;
     wake_signal settlers[2];
     wake_signal minder;
+    wake_signal renewer;
+    wake_signal reporter;
     wake_signal sweeper;
     wake_signal drained;
     std::unique_ptr<job_watch> watching;

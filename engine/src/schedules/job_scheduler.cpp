@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "loop_parts.hpp"
 #include "schedules/scheduler_state.hpp"
 
 namespace holdfast {
@@ -111,9 +112,10 @@ job_scheduler::job_scheduler(scheduler_parts parts, scheduler_options options, s
 job_scheduler::~job_scheduler() {
     {
         const std::lock_guard lock(state_->mutex);
-        state_->stopping = true;
+        if (!state_->started || std::exchange(state_->stopping, true)) return;
     }
     state_->waker.set();
+    outlive(state_, state_->loop); // it went away without a stop
 }
 
 result<void> job_scheduler::add(recurring_job which) {

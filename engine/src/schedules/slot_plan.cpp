@@ -50,7 +50,9 @@ std::optional<sys_seconds> slot_plan::next_cron(sys_seconds after) const {
         if (at < period.end) return at;
         const sys_seconds change = period.end;
         const zone_period following = zone_->period_at(change);
-        if (*found < on_wall(change, following.offset)) return change; // it is left out by the change
+        // It is left out by the change, unless the hour after stands in for it: every hour has its slots.
+        const bool evenly = cron_->every_hour() && (following.offset - period.offset) % hours{1} == seconds::zero();
+        if (!evenly && *found < on_wall(change, following.offset)) return change;
         from = on_wall(change, following.offset) - seconds{1};
         period = following;
     }

@@ -55,6 +55,10 @@ helper_pool::helper_pool(std::unique_ptr<zygote> from, pool_options how, runtime
     thread_ = std::thread([this] { serve(); });
 }
 
+helper_pool::~helper_pool() {
+    if (thread_.joinable()) stop();
+}
+
 void helper_pool::stop() noexcept {
     {
         const std::lock_guard lock(mutex_);

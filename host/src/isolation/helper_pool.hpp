@@ -30,6 +30,9 @@ struct pool_options {
 class helper_pool final : public job_isolation, public std::enable_shared_from_this<helper_pool> {
 public:
     helper_pool(std::unique_ptr<zygote> from, pool_options how, runtime& on, logger& log);
+    helper_pool(const helper_pool&) = delete;
+    helper_pool& operator=(const helper_pool&) = delete;
+    ~helper_pool(); // stops it, if that was not done
 
     // Kills what still runs; attempts there end as crashed. Nothing is run afterwards. Once.
     void stop() noexcept;
