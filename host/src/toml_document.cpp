@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 
 #include <toml++/toml.h>
+
+#include "environment.hpp"
 
 namespace holdfast::detail {
 
@@ -14,8 +15,8 @@ std::string at(const std::string& name, toml::source_index line) {
     return name + ":" + std::to_string(line);
 }
 
-std::optional<std::string> to_scalar(const toml::node& node) {
-    if (const auto* text = node.as_string()) return text->get();
+result<std::string> to_scalar(const toml::node& node) {
+    if (const auto* text = node.as_string()) return fill_in(text->get(), environment_variable);
     if (const auto* number = node.as_integer()) return std::to_string(number->get());
     if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
     if (const auto* number = node.as_floating_point()) {
@@ -23,21 +24,21 @@ std::optional<std::string> to_scalar(const toml::node& node) {
         const auto [end, problem] = std::to_chars(text, text + sizeof(text), number->get());
         if (problem == std::errc{}) return std::string(text, end);
     }
-    return std::nullopt;
+    return fail(errc::configuration, "expected text, a number, true, false or a list of these");
 }
 
-std::optional<settings::value> to_value(const toml::node& node, std::string where) {
+result<settings::value> to_value(const toml::node& node, std::string where) {
     if (const toml::array* list = node.as_array()) {
         settings::value v{{}, std::move(where), true};
         for (const toml::node& each : *list) {
             auto item = to_scalar(each);
-            if (!item) return std::nullopt;
+            if (!item) return std::unexpected(std::move(item.error()));
             v.items.push_back(std::move(*item));
         }
         return v;
     }
     auto item = to_scalar(node);
-    if (!item) return std::nullopt;
+    if (!item) return std::unexpected(std::move(item.error()));
     return settings::value{{std::move(*item)}, std::move(where), false};
 }
 
@@ -61,8 +62,7 @@ result<void> fill(config_table& into, const toml::table& from, const std::string
         auto value = to_value(*node, at(name, line));
         if (!value)
             return fail(errc::configuration, at(name, line) + ": " + (into.path.empty() ? "" : "[" + into.path + "] ") +
-                                                 std::string(key->str()) +
-                                                 ": expected text, a number, true, false or a list of these");
+                                                 std::string(key->str()) + ": " + value.error().message);
         into.values.push_back({std::string(key->str()), std::move(*value)});
     }
     return {};
