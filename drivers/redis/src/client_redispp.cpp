@@ -57,6 +57,8 @@ error tls_error(const address& where, const sw::redis::Error& e) {
                     where.files.certificate + "\", tls_key = \"" + where.files.key + "\")",
                 {}};
     const bool silent = dynamic_cast<const sw::redis::TimeoutError*>(&e) != nullptr;
+    if (silent && says("SSL_connect failed"))
+        return {errc::unavailable, before + "it does not answer the handshake in time; is TLS on at that port?", {}};
     if (!silent && says("Failed to get reply"))
         return {errc::unavailable,
                 before + "it hung up after the handshake, " +
