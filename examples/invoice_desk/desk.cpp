@@ -131,9 +131,15 @@ int run_desk(const desk_options& options) {
     const mail_server server;
     auto host = holdfast::host::from_file(config);
     host.start();
+    if (!host.store().capabilities().shared) {
+        std::cerr
+            << "error: " << config.string() << ": the store \"" << host.store().name()
+            << "\" is for one process, and the worker of this demo is another one; take sqlite, postgres or redis\n";
+        return 2;
+    }
     if (const auto before = count(host); before.total != 0) {
         std::cerr << "error: " << config.string() << ": its store holds " << before.total
-                  << " jobs already; give the demo a store of its own\n";
+                  << " jobs already; give the demo a store of its own, by another namespace in it\n";
         return 2;
     }
     std::cout << "An invoice desk on " << host.store().name() << " and " << host.runtime().name()

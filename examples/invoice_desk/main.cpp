@@ -1,6 +1,6 @@
 // An invoice desk. It takes in a few hundred mails as durable jobs, sends them through a mail server that has a bad day,
 // kills its own worker halfway, goes on, and shows that every mail went out once. Nothing here depends on the store:
-// --config runs the same on PostgreSQL or Redis.
+// --config runs the same on PostgreSQL or Redis, by one other line in a copy of desk.toml.
 #include <charconv>
 #include <exception>
 #include <iostream>
@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view help = R"(usage: invoice_desk [--mails N] [--config FILE]
 
   --mails N       invoices to send, 1 to 100000; 400
-  --config FILE   a configuration whose store is the demo's own; without it, desk.toml on SQLite in a temporary folder
+  --config FILE   such as a copy of desk.toml with another store, which is the demo's own; without it, desk.toml, which
+                  is on SQLite, in a temporary folder
 )";
 
 int usage(std::string_view why) {
