@@ -49,6 +49,21 @@ std::int64_t now_us() {
     throw std::system_error(errno, std::generic_category(), std::string("cannot ") + doing + " " + file.string());
 }
 
+// [names]
+// Makes the name of a file survive a loss of power, and the names of the folders on the way to it: each of them may be
+// new, and made by another process just now.
+void keep_names(const fs::path& file) {
+    for (fs::path at = file; at != at.root_path(); at = at.parent_path()) {
+        const int folder = ::open(at.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0 && errno == EACCES) return; // not ours, so what is in it was there before
+        const int problem = folder < 0 || ::fsync(folder) != 0 ? errno : 0;
+        if (folder >= 0) ::close(folder);
+        errno = problem;
+        if (problem != 0) refuse("keep", at);
+    }
+}
+// [/names]
+
 // [file]
 // The file of a resource, open and locked against other processes and threads until it is closed.
 class locked_file {
@@ -80,12 +95,10 @@ public:
                           std::nullopt});
         return r;
     }
-    // Durable when it returns: the bytes, and the file's name.
+    // Durable when it returns.
     void write(const record& r) const {
+        if (fs::file_size(path_) == 0) keep_names(path_); // first, so that whatever has a record has a name that stays
         if (::pwrite(handle_, &r, sizeof(r), 0) != sizeof(r) || ::fsync(handle_) != 0) refuse("write", path_);
-        const int folder = ::open(path_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (folder < 0 || ::fsync(folder) != 0) refuse("write", path_);
-        ::close(folder);
     }
 
 private:
