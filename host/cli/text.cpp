@@ -32,11 +32,14 @@ std::string absolute(store_time when, store_time now) {
 std::string one_line(std::string_view text, std::size_t longest) {
     std::string line;
     std::size_t characters = 0;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
         const bool begins = (byte & 0xC0) != 0x80;
         if (begins && ++characters > longest) return line + "…";
-        line += byte < 0x20 || byte == 0x7F ? ' ' : c;
+        const bool wide_control = byte == 0xC2 && next >= 0x80 && next <= 0x9F; // U+0080 to U+009F
+        line += byte < 0x20 || byte == 0x7F || wide_control ? ' ' : text[i];
+        if (wide_control) ++i;
     }
     return line;
 }
