@@ -66,7 +66,7 @@ public:
             if (step == retired_at) retire(*workers_.back(), beside);
             if (step > second_at && std::ranges::none_of(workers_, &worker_process::works)) start_worker();
             on_.advance(1s);
-            wrong = told(rules_.check(look_at_all()));
+            wrong = told(check(look_at_all()));
             ended = client_done_ && drained() && std::ranges::all_of(workers_, &worker_process::at_rest);
         }
         if (wrong.empty() && !ended) wrong = told("it is not drained");
@@ -78,7 +78,7 @@ public:
         sync_wait(on_, client_.close());
         on_.run_until_idle(); // also what a dead worker's handlers had left to do
         const auto all = look_at_all();
-        if (wrong.empty()) wrong = told(rules_.check(all));
+        if (wrong.empty()) wrong = told(check(all));
         if (wrong.empty()) wrong = told(rules_.check_ends(all));
         return wrong;
     }
@@ -273,6 +273,19 @@ private:
         co_return answer.has_value();
     }
 
+    std::string check(const crash_rules::views& all) {
+        for (const auto& [id, view] : all)
+            for (const attempt_entry& each : view.history)
+                if (each.outcome == "crashed" && !was_disturbed(each.worker))
+                    return "a worker that nothing happened to lost its job: " + rules_.text_of(view);
+        return rules_.check(all);
+    }
+    bool was_disturbed(const std::string& worker) const {
+        const auto found =
+            std::ranges::find_if(workers_, [&](const auto& each) { return each->worker.name() == worker; });
+        return (*found)->retired || std::ranges::any_of((*found)->view.faults,
+                                                        [](const planned_fault& each) { return each.hit.has_value(); });
+    }
     std::string told(const std::string& wrong) { return wrong.empty() ? wrong : wrong + "\n" + history(); }
 
     crash_rules::views look_at_all() {
