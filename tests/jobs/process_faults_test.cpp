@@ -18,28 +18,52 @@ using test::shop;
 
 namespace {
 
-void frozen_while_another_finishes(shop& at) {
+// Frozen past its lease, it goes on without having heard of it, and says all that a worker can say: how far it is, that
+// it is done, that it lives. Meanwhile another has finished the job, or is at it.
+void late_words_are_refused(shop& at, bool finished) {
     const auto id = at.enqueue("wait");
     auto first = at.worker(1);
     at.until("the handler runs", [&] { return at.noted("began", id) == 1; });
+    at.silence(first); // else its first heartbeat would tell it
     first.signal(SIGSTOP);
     auto second = at.worker(1);
     at.until("another has it", [&] { return at.noted("began", id) == 2; });
-    at.let_go(second);
-    at.until("the other has ended", [&] { return at.state_of(id) == job_state::succeeded; });
+    if (finished) {
+        at.let_go(second);
+        at.until("the other has ended", [&] { return at.state_of(id) == job_state::succeeded; });
+    }
     const auto before = at.view(id);
     at.let_go(first);
     first.signal(SIGCONT);
-    at.until("the late one has ended", [&] { return at.noted("done", id) == 2; });
-    first.stop(SIGTERM, 10s); // whatever it had to say, it has tried to
+    at.until("its completion is refused", [&] { return at.refused("settle", id, first); });
+    CHECK(at.refused("progress", id, first));
+    CHECK(!at.refused("heartbeat", id, first));
+    at.let_beat(first);
+    at.until("its heartbeat is refused", [&] { return at.refused("heartbeat", id, first); });
+    CHECK(at.noted("told", id) == 0);
+    first.stop(SIGTERM, 10s);
+
     const auto after = at.view(id);
-    CHECK(after.state == job_state::succeeded);
+    CHECK(after.state == (finished ? job_state::succeeded : job_state::processing));
+    CHECK(after.percent == before.percent);
     CHECK(after.output == before.output);
     CHECK(after.note == before.note);
+    CHECK(after.worker == before.worker);
     REQUIRE(after.history.size() == 2);
     CHECK(after.history.front().outcome == "crashed");
-    CHECK(after.history.back().outcome == "succeeded");
+    CHECK(after.history.back().outcome == (finished ? "succeeded" : "running"));
+    at.let_go(second);
+    at.until("the other has ended", [&] { return at.state_of(id) == job_state::succeeded; });
+    CHECK(at.view(id).output == to_text(id) + "-" + std::to_string(after.history.back().token));
+    CHECK(at.view(id).note == "by " + std::to_string(second.id()));
+    CHECK(!at.refused("settle", id, second));
     second.stop(SIGTERM, 10s);
+}
+void frozen_while_another_finishes(shop& at) {
+    late_words_are_refused(at, true);
+}
+void frozen_while_another_is_at_it(shop& at) {
+    late_words_are_refused(at, false);
 }
 
 void one_completion_of_five_hundred_is_not_taken(shop& at) {
@@ -159,6 +183,7 @@ void the_store_is_away_during_the_drain(shop& at, const std::function<void()>& a
 void do_no_harm(const std::string& plugin, const test::text_settings& with) {
     const std::pair<const char*, void (*)(shop&)> all[] = {
         {"frozen while another finishes", &frozen_while_another_finishes},
+        {"frozen while another is at it", &frozen_while_another_is_at_it},
         {"one completion of five hundred is not taken", &one_completion_of_five_hundred_is_not_taken},
         {"a handler never ends", &a_handler_never_ends},
         {"odd payloads and names", &odd_payloads_and_names},

@@ -1,4 +1,5 @@
 // Worker processes that are killed, frozen and told to stop, on real stores.
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -54,6 +55,7 @@ void killed_after_the_handler(shop& at) {
     third.stop(SIGTERM, 10s);
 }
 
+// It hears of it from its first heartbeat, and tells its handler. What that still says goes nowhere.
 void frozen_past_the_lease(shop& at) {
     const auto id = at.enqueue("wait");
     auto first = at.worker(1);
@@ -61,9 +63,11 @@ void frozen_past_the_lease(shop& at) {
     first.signal(SIGSTOP);
     auto second = at.worker(1);
     at.until("another has it", [&] { return at.noted("began", id) == 2; });
+    first.signal(SIGCONT); // the other is still at it
+    at.until("its heartbeat is refused", [&] { return at.refused("heartbeat", id, first); });
     at.let_go(first);
-    first.signal(SIGCONT); // it ends while the other is still at it
     at.until("the late one has ended", [&] { return at.noted("done", id) == 1; });
+    CHECK(at.noted("told", id) == 1);
     first.stop(SIGTERM, 10s);
     const auto running = at.view(id);
     CHECK(running.state == job_state::processing);
@@ -79,8 +83,9 @@ void frozen_past_the_lease(shop& at) {
     second.stop(SIGTERM, 10s);
 }
 
-void a_handler_that_kills_its_workers(shop& at) {
-    const auto killer = at.enqueue("segfault", 1);
+void a_handler_that_kills_its_workers(shop& at, const std::string& how, int signal, int max_crashes) {
+    INFO(how);
+    const auto killer = at.enqueue(how, 1, true, max_crashes);
     const auto beside = at.enqueue_many(2, "nap");
     int crashes = 0;
     for (; crashes < 10 && at.state_of(killer) != job_state::dead_letter; ++crashes) {
@@ -90,15 +95,35 @@ void a_handler_that_kills_its_workers(shop& at) {
             code = worker.wait(20ms);
             return code || at.state_of(killer) == job_state::dead_letter;
         });
-        if (code) CHECK(*code == 128 + SIGSEGV);
+        if (code) CHECK(*code == 128 + signal);
     }
-    CHECK(crashes <= 5);
+    CHECK(crashes <= max_crashes + 2);
+    CHECK(at.view(killer).last_error.type == "crash");
     CHECK(at.view(killer).last_error.message == "crashed too often");
-    CHECK(at.noted("began", killer) == 4); // max_crashes is 3
+    CHECK(at.view(killer).attempts == 0); // a crash is no attempt
+    CHECK(at.noted("began", killer) == max_crashes + 1);
     auto last = at.worker(8, 500ms);
-    at.until("those beside it are done", [&] { return at.count_of(job_state::succeeded) == 2; });
+    const auto is_done = [&](const identifier& each) { return at.state_of(each) == job_state::succeeded; };
+    at.until("those beside it are done", [&] { return std::ranges::all_of(beside, is_done); });
     for (const identifier& each : beside) CHECK(at.view(each).attempts == 1);
     last.stop(SIGTERM, 10s);
+}
+
+void handlers_that_kill_their_workers(shop& at) {
+    a_handler_that_kills_its_workers(at, "segfault", SIGSEGV, 3);
+    a_handler_that_kills_its_workers(at, "aborts", SIGABRT, 1);
+#ifndef HOLDFAST_SANITIZED // a sanitizer needs all the memory there is
+    a_handler_that_kills_its_workers(at, "out_of_memory", SIGABRT, 1);
+    a_handler_that_kills_its_workers(at, "killed_for_memory", SIGKILL, 1);
+    const auto hungry = at.enqueue("hungry"); // what it throws is caught
+    auto worker = at.worker(8);
+    at.until("it has failed often enough", [&] { return at.state_of(hungry) == job_state::dead_letter; });
+    CHECK(at.view(hungry).last_error.type == "std::bad_alloc");
+    CHECK(at.view(hungry).crash_count == 0);
+    CHECK(at.noted("began", hungry) == 3);
+    CHECK(worker.running());
+    worker.stop(SIGTERM, 10s);
+#endif
 }
 
 void told_to_stop(shop& at) {
@@ -132,7 +157,7 @@ void survives_everything(const std::string& plugin, const test::text_settings& w
         {"killed in the handler, with jobs prefetched", &killed_in_the_handler_with_jobs_prefetched},
         {"killed after the handler", &killed_after_the_handler},
         {"frozen past the lease", &frozen_past_the_lease},
-        {"a handler that kills its workers", &a_handler_that_kills_its_workers},
+        {"handlers that kill their workers", &handlers_that_kill_their_workers},
         {"told to stop", &told_to_stop},
     };
     for (const auto& [name, run] : all) {

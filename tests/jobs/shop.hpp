@@ -1,7 +1,9 @@
 // A store, a folder for notes, and processes that work on both.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <sstream>
@@ -53,11 +55,12 @@ struct shop : store_desk {
                                          "HOLDFAST_CLOCK_SHIFT=" + std::to_string(shift.count())});
         return program(std::move(command));
     }
-    identifier enqueue(const std::string& kind, int priority = 0, bool may_restart = true) {
+    identifier enqueue(const std::string& kind, int priority = 0, bool may_restart = true, int max_crashes = 3) {
         new_job made = job();
         made.what.type = kind;
         made.priority = priority;
         made.may_restart = may_restart;
+        made.max_crashes = max_crashes;
         const identifier id = made.id;
         await(jobs().enqueue({std::move(made)}));
         return id;
@@ -97,6 +100,21 @@ struct shop : store_desk {
         return all[to_text(id)];
     }
     void let_go(const harness::child_process& which) const { note(folder / ("go." + std::to_string(which.id())), ""); }
+    // It sends no heartbeat until it may again; see noting_jobs.hpp.
+    void silence(const harness::child_process& which) const {
+        note(folder / ("quiet." + std::to_string(which.id())), "");
+        until("it is silent", [&] { return !notes_in(folder / "quiet").empty(); });
+    }
+    void let_beat(const harness::child_process& which) const {
+        std::filesystem::remove(folder / ("quiet." + std::to_string(which.id())));
+    }
+    // Whether the store refused this call of that process, about the first run of the job.
+    bool refused(const std::string& call, const identifier& id, const harness::child_process& of) {
+        const std::string line = "late " + to_text(id) + " " + std::to_string(view(id).history.front().token) + " " +
+                                 std::to_string(of.id());
+        const auto all = notes_in(folder / ("refused." + call));
+        return std::ranges::find(all, line) != all.end();
+    }
     // Fails the test when it takes too long.
     void until(const std::string& what, const std::function<bool()>& met) const {
         for (const auto end = std::chrono::steady_clock::now() + 30s; !met();) {

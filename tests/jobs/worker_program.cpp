@@ -1,16 +1,24 @@
 // worker_program <store plugin> <lease in ms> <concurrency> [<key>=<value>…]
 //
 // A worker process for tests of crashes and signals. Its handlers write what they do into the files "began" and "done"
-// of the folder it runs in: "<kind> <job> <token> <process>". SIGTERM stops it, a second one at once; exit code 0 when
-// no handler was left running.
+// of the folder it runs in: "<kind> <job> <token> <process>"; what the store refuses is noted by noting_jobs.hpp.
+// SIGTERM stops it, a second one at once; exit code 0 when no handler was left running.
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <new>
 #include <string>
 #include <thread>
+#include <vector>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <holdfast/job_worker.hpp>
 
 #include "notes.hpp"
+#include "noting_jobs.hpp"
 #include "stores/support.hpp"
 #include "worker_lab.hpp"
 
@@ -69,11 +77,58 @@ task<result<void>> dies_at_end(job_context& c) {
     co_return result<void>{};
 }
 
-task<result<void>> segfault(job_context& c) {
+// Handlers that take the whole process with them. Nothing is written after that.
+task<result<void>> dies(job_context& c, void (*how)()) {
     test::note("began", line(c));
     co_await sleep_for(c.runtime(), 50ms);
+    how();
+    co_return result<void>{};
+}
+void segfault() {
     std::signal(SIGSEGV, SIG_DFL);
-    std::raise(SIGSEGV); // of this thread: nothing is written after it
+    std::raise(SIGSEGV); // of this thread
+}
+
+// While it lives, this process may have no more than that beyond what it has now: the machine does not notice.
+class memory_limit {
+public:
+    explicit memory_limit(rlim_t more) {
+        rlim_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        ::getrlimit(RLIMIT_AS, &before_);
+        const rlimit limit{pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + more, before_.rlim_max};
+        ::setrlimit(RLIMIT_AS, &limit);
+    }
+    ~memory_limit() { ::setrlimit(RLIMIT_AS, &before_); }
+    memory_limit(const memory_limit&) = delete;
+    memory_limit& operator=(const memory_limit&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+// Until there is no more. In big pieces, so that those beside it still get small ones.
+void take_all_memory() {
+    const memory_limit limited(128u << 20);
+    std::vector<std::vector<char>> taken;
+    while (taken.size() < 1000) taken.emplace_back(16u << 20);
+}
+void take_all_memory_where_nothing_may_throw() noexcept {
+    take_all_memory();
+}
+// As the system does it to one who takes too much.
+void take_memory_until_killed() {
+    try {
+        take_all_memory();
+    } catch (const std::bad_alloc&) {
+        ::kill(::getpid(), SIGKILL);
+    }
+}
+
+// It fails, as by any exception.
+task<result<void>> hungry(job_context& c) {
+    test::note("began", line(c));
+    take_all_memory();
     co_return result<void>{};
 }
 
@@ -109,6 +164,11 @@ void add(job_registry& to, job_options how, task<result<void>> (*handler)(job_co
         to.add(std::make_unique<test::any_job>(how, [handler](payload, job_context& c) { return handler(c); })));
 }
 
+void add_deadly(job_registry& to, std::string_view name, void (*how)()) {
+    test::value_of(to.add(std::make_unique<test::any_job>(job_options{.name = name},
+                                                          [how](payload, job_context& c) { return dies(c, how); })));
+}
+
 // A body of three letters.
 struct three {
     static constexpr job_options options{.name = "three"};
@@ -130,6 +190,8 @@ struct holdfast::codec<three> {
 namespace {
 
 int serve(int count, char** arguments) {
+    const rlimit no_core{};
+    ::setrlimit(RLIMIT_CORE, &no_core); // some handlers crash on purpose
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -147,7 +209,11 @@ int serve(int count, char** arguments) {
     add(kinds, {.name = "wait"}, &wait);
     add(kinds, {.name = "obedient"}, &obedient);
     add(kinds, {.name = "dies_at_end"}, &dies_at_end);
-    add(kinds, {.name = "segfault"}, &segfault);
+    add_deadly(kinds, "segfault", &segfault);
+    add_deadly(kinds, "aborts", &std::abort);
+    add_deadly(kinds, "out_of_memory", &take_all_memory_where_nothing_may_throw);
+    add_deadly(kinds, "killed_for_memory", &take_memory_until_killed);
+    add(kinds, {.name = "hungry", .retry = {.delay = 10ms}}, &hungry);
     add(kinds, {.name = "says_too_much"}, &says_too_much);
     add(kinds, {.name = "stuck", .retry = {.delay = 10ms}, .timeout = 100ms, .hard_deadline = 300ms}, &stuck);
     add(kinds, {.name = "throws_a_number", .retry = {.delay = 10ms}}, &throws_a_number);
@@ -155,14 +221,14 @@ int serve(int count, char** arguments) {
     test::value_of(kinds.add(std::make_unique<test::any_job>(job_options{.name = "echo"}, &echo)));
     test::value_of(kinds.add<three>([](three, job_context&) {}));
     test::kept_log log;
+    test::noting_jobs noting(*kept->jobs(), on);
     const duration lease = std::chrono::milliseconds(std::stoi(arguments[2]));
-    job_worker worker({on, *kept->jobs(), kinds, log},
-                      {.queues = {{.name = "default"}, {.name = std::string(test::odd_name)}},
-                       .concurrency = std::stoi(arguments[3]),
-                       .lease = lease,
-                       .heartbeat = lease / 5,
-                       .sweep = 200ms,
-                       .unknown_kind_delay = 100ms});
+    job_worker worker({on, noting, kinds, log}, {.queues = {{.name = "default"}, {.name = std::string(test::odd_name)}},
+                                                 .concurrency = std::stoi(arguments[3]),
+                                                 .lease = lease,
+                                                 .heartbeat = lease / 5,
+                                                 .sweep = 200ms,
+                                                 .unknown_kind_delay = 100ms});
     test::value_of(worker.start());
 
     std::jthread stopping;
