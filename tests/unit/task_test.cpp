@@ -296,7 +296,7 @@ TEST_CASE("task_scope: an empty one joins at once, and one that was never used n
     CHECK(unused.running() == 0);
 }
 
-TEST_CASE("task_scope: join waits for guests, who may spawn meanwhile; nobody enters any more") {
+TEST_CASE("task_scope: join waits for guests, who may spawn meanwhile, and nobody enters any more") {
     std::coroutine_handle<> spawned;
     task_scope scope;
     std::optional<task_scope::guest> guest = scope.try_enter();
