@@ -196,3 +196,17 @@ TEST_CASE("postgres: many who enqueue at once send few notifications, and the la
     d.await(there->jobs()->enqueue({d.job()}));
     CHECK(told.more_than(quiet));
 }
+
+TEST_CASE(
+    "postgres: a statement that could not be prepared is prepared the next time, and nobody takes that for a proxy") {
+    NEEDS_POSTGRES();
+    desk d;
+    auto with = d.with;
+    with.emplace_back("connections", "1");
+    const auto kept = test::postgres::open(d.on, with);
+    d.await(d.kept->destroy());
+    CHECK(d.refusal(kept->jobs()->counts()).code == errc::configuration);
+    d.await(d.kept->prepare());
+    CHECK(d.await(kept->jobs()->counts()).empty());
+    CHECK(kept->jobs()->watch({"default"}, [] {}) != nullptr); // there is none behind a proxy
+}

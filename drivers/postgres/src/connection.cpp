@@ -38,7 +38,10 @@ void connection::cut() const noexcept {
 
 pqxx::result connection::run(pqxx::transaction_base& in, const statement& what, const parameters& with, bool named) {
     if (!named || what.name.empty()) return compat::run(in, what.sql, with.values());
-    if (prepared_.insert(what.name).second) session_.prepare(what.name, what.sql);
+    if (!prepared_.contains(what.name)) {
+        session_.prepare(what.name, what.sql);
+        prepared_.insert(what.name);
+    }
     return compat::run_prepared(in, what.name, with.values());
 }
 
