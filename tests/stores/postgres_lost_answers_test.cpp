@@ -207,9 +207,10 @@ TEST_CASE("postgres: a claim whose answer was lost is unknown, and the job comes
     CHECK(d.state_of(id) == job_state::processing);
     d.sql("UPDATE " + d.space + ".jobs SET leased_until = 0 WHERE state = 2");
     CHECK(d.await(d.far->jobs()->recover_stale(10)).requeued == 1);
+    const std::uint64_t lost = d.view(id).history.at(0).token;
     const auto again = d.await(d.far->jobs()->claim(request));
     REQUIRE(again.size() == 1);
-    CHECK(again[0].lease.token() == 2);
+    CHECK(again[0].lease.token() > lost);
 }
 
 TEST_CASE("postgres: a lock, a key and a message whose answer was lost are unknown, and have one owner at the most") {

@@ -214,18 +214,3 @@ TEST_CASE("sqlite: what has expired is swept, and remembered for as long as it w
     at.await(at.jobs().recover_stale(10));
     CHECK(raw_file(at.file()).run("SELECT count(*) FROM holdfast_tombstones") == "0");
 }
-
-TEST_CASE("sqlite: a token never comes back, though its job was deleted and enqueued again") {
-    desk at;
-    auto j = at.job();
-    j.keep_for = 0s;
-    at.await(at.jobs().enqueue({j}));
-    const auto first = at.claim(1);
-    CHECK(at.settle(first.at(0).lease).now == job_state::succeeded);
-    CHECK(at.settle(first.at(0).lease).answer == write_answer::gone);
-    at.await(at.jobs().enqueue({j}));
-    const auto second = at.claim(1);
-    CHECK(second.at(0).lease.token() > first.at(0).lease.token());
-    CHECK(at.settle(first.at(0).lease).answer == write_answer::stale);
-    CHECK(at.settle(second.at(0).lease).answer == write_answer::done);
-}

@@ -30,7 +30,7 @@ settlement as(kind how, due when = {}) {
 
 record running(const new_job& from = plain()) {
     record r = job_machine::make(from, noon);
-    job_machine::claim(r, "w", 10s, noon);
+    job_machine::claim(r, 1, "w", 10s, noon);
     return r;
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("a job is claimable from its due time on, unless it waits for its pare
     CHECK_FALSE(job_machine::claimable(running(), noon + 1h));
 }
 
-TEST_CASE("a claim counts an attempt, raises the token and opens an entry") {
+TEST_CASE("a claim counts an attempt, takes the token it is given and opens an entry") {
     record r = running();
     CHECK(r.token == 1);
     CHECK(r.job.attempts == 1);
@@ -74,7 +74,7 @@ TEST_CASE("a claim counts an attempt, raises the token and opens an entry") {
     REQUIRE(r.job.history.size() == 1);
     CHECK(r.job.history[0].outcome == "running");
     job_machine::settle(r, 1, as(kind::retry), noon);
-    job_machine::claim(r, "x", 10s, noon + 1s);
+    job_machine::claim(r, 2, "x", 10s, noon + 1s);
     CHECK(r.token == 2);
     CHECK(r.job.history[1].number == 2);
     CHECK(r.job.history[1].worker == "x");
@@ -84,7 +84,7 @@ TEST_CASE("with any other token nothing can be written and nothing changes") {
     const std::uint64_t token = GENERATE(0u, 1u, 3u);
     record r = running();
     job_machine::settle(r, 1, as(kind::release), noon);
-    job_machine::claim(r, "w", 10s, noon); // token 2
+    job_machine::claim(r, 2, "w", 10s, noon);
     const record before = r;
     CHECK(job_machine::may_write(r, token) == write_answer::stale);
     CHECK(job_machine::heartbeat(r, token, 1h, noon).answer == write_answer::stale);
@@ -100,7 +100,7 @@ TEST_CASE("a retry is a dead letter when the attempts are spent, and a cancellat
     record r = running(two);
     CHECK(job_machine::settle(r, 1, as(kind::retry, due::after(1min)), noon).now == job_state::waiting_retry);
     CHECK(r.job.due_at == noon + 1min);
-    job_machine::claim(r, "w", 10s, noon + 1min);
+    job_machine::claim(r, 2, "w", 10s, noon + 1min);
     record other = r;
     CHECK(job_machine::settle(r, 2, as(kind::retry), noon).now == job_state::dead_letter);
     CHECK(job_machine::cancel(other, noon) == cancel_answer::requested);
@@ -164,7 +164,7 @@ TEST_CASE("a new generation keeps the history and the token, and nothing else th
     CHECK(r.job.history.size() == 1);
     CHECK(r.job.state == job_state::pending);
     CHECK_FALSE(r.job.ended);
-    job_machine::claim(r, "w", 10s, noon + 1h);
+    job_machine::claim(r, 2, "w", 10s, noon + 1h);
     CHECK(r.token == 2);
     CHECK_FALSE(job_machine::requeue(r, noon));
     job_machine::settle(r, 2, as(kind::succeed), noon);
@@ -201,7 +201,7 @@ TEST_CASE("whatever is done to a job in whatever order, its rules hold") {
             const record before = r;
             switch (random.next() % 6) {
             case 0:
-                if (job_machine::claimable(r, now)) job_machine::claim(r, "w", 10s, now);
+                if (job_machine::claimable(r, now)) job_machine::claim(r, r.token + 1, "w", 10s, now);
                 break;
             case 1: r.started = r.started || r.job.state == job_state::processing; break;
             case 2:

@@ -20,7 +20,7 @@ namespace holdfast::job_machine {
 
 struct record {
     job_view job;            // history included
-    std::uint64_t token = 0; // of the latest claim; never goes down
+    std::uint64_t token = 0; // of the latest claim; see claim()
     bool started = false;    // the handler of that claim has begun
     bool waits_for_parent = false;
     bool cancelled_by_parent = false;
@@ -72,8 +72,10 @@ inline job_state seen_state(const record& r, store_time now) noexcept {
     return claimable(r, now) ? job_state::pending : r.job.state;
 }
 
-inline void claim(record& r, std::string_view worker, duration lease_for, store_time now) {
-    ++r.token;
+// `token`: larger than any that a job of this id was ever given. The store sees to that even where it has forgotten the
+// job and the id was enqueued anew, for its earlier holder may still be there: so a record cannot count them itself.
+inline void claim(record& r, std::uint64_t token, std::string_view worker, duration lease_for, store_time now) {
+    r.token = token;
     ++r.job.attempts;
     r.started = false;
     r.job.state = job_state::processing;

@@ -27,7 +27,7 @@ struct options {
 
 struct data {
     explicit data(const options& with)
-        : jobs(undo, with.keep), keys(undo, tokens), locks(undo, tokens), messages(undo, tokens) {}
+        : jobs(undo, tokens, with.keep), keys(undo, tokens), locks(undo, tokens), messages(undo, tokens) {}
     void clear();
 
     journal undo;

@@ -66,7 +66,9 @@ std::vector<claimed_job> job_rules::claim(const claim_request& request, store_ti
         while (claimed.size() < static_cast<std::size_t>(request.limit)) {
             const auto id = jobs_.first_due(queue, now);
             if (!id) break;
-            jobs_.edit(*id, [&](record& r) { job_machine::claim(r, request.worker, request.lease_for, now); });
+            jobs_.edit(*id, [&, token = tokens_.next()](record& r) {
+                job_machine::claim(r, token, request.worker, request.lease_for, now);
+            });
             claimed.push_back(to_claimed(*jobs_.find(*id)));
         }
     }

@@ -10,6 +10,7 @@
 
 #include "expiring_map.hpp"
 #include "job_table.hpp"
+#include "token_series.hpp"
 
 namespace holdfast::memory {
 
@@ -27,7 +28,8 @@ struct kept_settlement {
 
 class job_rules {
 public:
-    job_rules(journal& undo, job_retention keep) : jobs_(undo, keep.succeeded), gone_(undo), keep_(keep) {}
+    job_rules(journal& undo, token_series& tokens, job_retention keep)
+        : jobs_(undo, keep.succeeded), gone_(undo), tokens_(tokens), keep_(keep) {}
 
     std::vector<enqueued> enqueue(const std::vector<new_job>& batch, store_time now);
     std::vector<claimed_job> claim(const claim_request& request, store_time now);
@@ -68,6 +70,7 @@ private:
     expiring_map<identifier, bool> gone_; // that they existed
     std::set<std::string> paused_;
     std::set<std::string> woken_;
+    token_series& tokens_;
     job_retention keep_;
 };
 

@@ -9,17 +9,9 @@
 #include <holdfast/lock_store.hpp>
 
 #include "expiring_map.hpp"
+#include "token_series.hpp"
 
 namespace holdfast::memory {
-
-// One series for all subjects: whatever is forgotten, no token comes twice.
-class token_series {
-public:
-    std::uint64_t next() noexcept { return ++last_; }
-
-private:
-    std::uint64_t last_ = 0;
-};
 
 class key_rules {
 public:

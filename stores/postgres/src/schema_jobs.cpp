@@ -226,8 +226,8 @@ BEGIN
             END IF;
             LOOP
                 RETURN QUERY
-                    UPDATE {ns}.jobs j SET token = j.token + 1, attempts = j.attempts + 1, started = false, state = 2,
-                        worker = _worker, claimed_at = _now, leased_until = _now + _lease
+                    UPDATE {ns}.jobs j SET token = greatest(j.token + 1, _now), attempts = j.attempts + 1,
+                        started = false, state = 2, worker = _worker, claimed_at = _now, leased_until = _now + _lease
                     WHERE j.ctid = ANY (ARRAY(
                         SELECT d.ctid FROM {ns}.jobs d
                         WHERE d.queue = _q AND d.state IN (0, 1, 3) AND NOT d.waits AND d.priority = _p
@@ -278,9 +278,9 @@ BEGIN
                 USING unnest(_id, _token, _how) WITH ORDINALITY AS r(id, token, how, place)
                 WHERE j.id = r.id AND j.token = r.token AND j.state + 0 = 2 AND r.how = 0
                     AND coalesce(j.keep_for, _keep) = 0
-                RETURNING r.place, j.id, j.token, j.has_children)
+                RETURNING r.place, j.id, j.has_children, j.has_history)
             SELECT array_agg(g.place::integer), array_agg(g.id) FILTER (WHERE g.has_children),
-                array_agg(g.id) FILTER (WHERE g.token > 1)
+                array_agg(g.id) FILTER (WHERE g.has_history)
             INTO _done, _more, _with_history FROM gone g;
             _parents := _parents || _more;
             IF cardinality(_with_history) > 0 THEN
@@ -300,6 +300,7 @@ BEGIN
                         THEN CASE WHEN r.absolute THEN r.at ELSE _now + r.at END ELSE j.due END,
                     attempts = CASE WHEN r.how IN (5, 6) THEN j.attempts - 1 ELSE j.attempts END,
                     leased_until = NULL,
+                    has_history = j.has_history OR r.how <> 0,
                     error_type = CASE WHEN r.error_type IS NULL THEN j.error_type ELSE r.error_type END,
                     error_message = CASE WHEN r.error_type IS NULL THEN j.error_message ELSE r.error_message END,
                     output = coalesce(r.output, j.output)

@@ -84,7 +84,7 @@ BEGIN
             WHERE NOT f.aside AND f.not_before <= _now AND (f.key = '' OR f.key NOT IN (SELECT held.key FROM held)
                 OR f.position < (SELECT h.first FROM held h WHERE h.key = f.key))
             ORDER BY f.position LIMIT _limit)
-        UPDATE {ns}.outbox o SET token = o.token + 1, not_before = _now + _lease, relay = _relay
+        UPDATE {ns}.outbox o SET token = greatest(o.token + 1, _now), not_before = _now + _lease, relay = _relay
         FROM free WHERE o.id = free.id AND o.not_before + 0 <= _now AND o.aside::integer = 0
         RETURNING o.position, o.id, o.token, o.attempts, o.topic, o.key, o.type, o.version, o.content_type, o.headers,
             o.body;

@@ -11,7 +11,8 @@ schema store_schema() {
 // index while it may be claimed, in the leased index while it runs, in the ended indexes afterwards, so neither
 // finished nor future jobs are in the way of a claim. Workers and lease times are left in the row when an attempt ends
 // and mean nothing then. attempts: only ended ones, only ever added to; the running one is the job's own row, and so is
-// the last one of a job that has succeeded, for such a job never changes again.
+// the last one of a job that has succeeded, for such a job never changes again. Tokens of jobs and messages are never
+// behind the clock: a row may go, and who holds an old token still cannot pass for the holder of a new row of that id.
 std::string_view tables_sql() {
     return R"sql(
 CREATE TABLE {ns}.jobs (
@@ -38,6 +39,7 @@ CREATE TABLE {ns}.jobs (
     cancel_requested boolean NOT NULL DEFAULT false,
     cancelled_by_parent boolean NOT NULL DEFAULT false,
     has_children boolean NOT NULL DEFAULT false,
+    has_history boolean NOT NULL DEFAULT false,
     parent uuid,
     queue text COLLATE "C" NOT NULL,
     type text COLLATE "C" NOT NULL,

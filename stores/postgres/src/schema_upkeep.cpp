@@ -24,6 +24,7 @@ BEGIN
             ended = CASE WHEN j.cancel_requested OR NOT j.may_restart AND j.started
                 OR j.crash_count + j.may_restart::integer > j.max_crashes THEN _now END,
             leased_until = NULL,
+            has_history = true,
             error_type = CASE WHEN NOT j.cancel_requested AND (NOT j.may_restart AND j.started
                 OR j.crash_count + j.may_restart::integer > j.max_crashes) THEN 'crash'::bytea ELSE j.error_type END,
             error_message = CASE WHEN j.cancel_requested THEN j.error_message

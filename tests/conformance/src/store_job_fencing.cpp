@@ -113,6 +113,26 @@ void tokens_grow_for_ever(store_lab& in) {
     all_is_refused(user, fourth);
 }
 
+// Whatever the store remembers of a job that it does not keep: who held it may still be there.
+void tokens_outlive_the_job(store_lab& in) {
+    const job_user user(in);
+    new_job j = user.make();
+    j.keep_for = duration::zero();
+    user.add(j);
+    const claimed_job late = user.claim_one(short_lease);
+    in.pass(short_lease);
+    user.recover();
+    const claimed_job second = user.claim_one();
+    check_equal(user.settle(second.lease, kind::succeed).now, job_state::succeeded, "state of a job that is not kept");
+    if (!user.enqueue(j).created) return; // a note has stayed
+    const claimed_job third = user.claim_one();
+    check(third.lease.token() > second.lease.token(), "the token is larger than any before");
+    check_equal(user.view(j.id).history.size(), std::size_t{1}, "attempts of the new job");
+    all_is_refused(user, late);
+    all_is_refused(user, second);
+    check_equal(user.settle(third.lease, kind::succeed).answer, write_answer::done, "settle by its holder");
+}
+
 void unknown_jobs_are_gone(store_lab& in) {
     const job_user user(in);
     const job_lease nobody(to_text(in.next_id()), 1);
@@ -149,6 +169,7 @@ store_case_list job_fencing_cases() {
         {"every settlement ends its lease", &every_settlement_ends_the_lease},
         {"a lease that ran out is good until somebody has ended it", &expired_but_not_taken},
         {"tokens grow for ever", &tokens_grow_for_ever},
+        {"a token does not come back with a job that was deleted and enqueued again", &tokens_outlive_the_job},
         {"a job that never was is gone, a forged token is stale", &unknown_jobs_are_gone},
         {"fencing holds between two instances", &through_another_instance},
     };

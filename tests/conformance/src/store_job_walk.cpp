@@ -197,7 +197,7 @@ private:
     struct given {
         job_lease lease;
         identifier id;
-        std::uint64_t token; // the machine's own count
+        std::uint64_t token; // the machine's, from a count of the walk
     };
 
     std::uint64_t below(std::uint64_t n) { return random_.next() % n; }
@@ -270,7 +270,7 @@ private:
             record* r = model_.find(each.id);
             check(r != nullptr && job_machine::claimable(*r, now), "what is claimed could be claimed");
             found.push_back(each.priority);
-            job_machine::claim(*r, "w", lease, now);
+            job_machine::claim(*r, ++claims_, "w", lease, now);
             check_equal(each.attempt, r->job.attempts, "attempt");
             check_equal(each.generation, r->job.generation, "generation");
             check_equal(each.crash_count, r->job.crash_count, "crash_count");
@@ -384,6 +384,7 @@ private:
     model model_;
     std::vector<identifier> ids_;
     std::vector<given> leases_;
+    std::uint64_t claims_ = 0;
 };
 
 void walks_beside_the_machine(store_lab& in) {
