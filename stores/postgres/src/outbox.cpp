@@ -91,6 +91,7 @@ task<result<std::vector<write_answer>>> outbox::failed(std::span<const message_f
         p.many(column::bytes, batch.sent, [&](const entry& e) { return std::string_view(which[e.from].why); });
         p.many(column::int8, batch.sent, [&](const entry& e) { return micros(which[e.from].retry_after); });
         p.many(column::boolean, batch.sent, [&](const entry& e) { return std::int64_t{which[e.from].set_aside}; });
+        p.one(column::int8, advisory_number(core_.how().name, "outbox"));
         return answers_of(which.size(), batch, here.run(query::outbox_failed, p));
     };
     co_return co_await core_.call<std::vector<write_answer>>(after_loss::unknown, run);

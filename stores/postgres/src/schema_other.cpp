@@ -109,15 +109,20 @@ BEGIN
         FROM unnest(_id) WITH ORDINALITY AS r(id, place) WHERE NOT r.place = ANY (_done);
 END $$;
 
-CREATE FUNCTION {ns}.outbox_failed(_id uuid[], _token bigint[], _why bytea[], _after bigint[], _aside boolean[])
+-- Never while a batch is being leased: that would pass over the message that has just been given a later time, and take
+-- the next of its key.
+CREATE FUNCTION {ns}.outbox_failed(_id uuid[], _token bigint[], _why bytea[], _after bigint[], _aside boolean[],
+    _lock bigint)
 RETURNS TABLE (place integer, answer smallint) LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
 DECLARE
-    _now bigint := {ns}.clock();
+    _now bigint;
     _done integer[];
 BEGIN
+    PERFORM pg_advisory_xact_lock(_lock);
+    _now := {ns}.clock();
     WITH changed AS (
         UPDATE {ns}.outbox o SET attempts = o.attempts + 1, token = o.token + 1, last_error = r.why,
             not_before = CASE WHEN r.after <= 0 THEN 0 ELSE _now + r.after END, aside = r.aside

@@ -101,7 +101,8 @@ statements::statements(std::string_view name) : statement_table(name) {
     set(query::outbox_delivered, "outbox_delivered",
         "SELECT place, answer FROM {ns}.outbox_delivered($1::uuid[], $2::int8[])");
     set(query::outbox_failed, "outbox_failed",
-        "SELECT place, answer FROM {ns}.outbox_failed($1::uuid[], $2::int8[], $3::bytea[], $4::int8[], $5::bool[])");
+        "SELECT place, answer FROM {ns}.outbox_failed($1::uuid[], $2::int8[], $3::bytea[], $4::int8[], $5::bool[], "
+        "$6::int8)");
     set(query::outbox_aside, "outbox_aside",
         "SELECT o.position, o.id, o.token, o.attempts, o.topic, o.key, o.type, o.version, o.content_type, o.headers, "
         "o.body, o.last_error FROM {ns}.outbox o WHERE o.aside AND o.position > $1::int8 ORDER BY o.position "

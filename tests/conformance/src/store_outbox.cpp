@@ -180,7 +180,7 @@ private:
     bool twice_ = false;
 };
 
-// Relays that work side by side; some forget what they leased. Per key nothing overtakes.
+// Relays that work side by side; some forget what they leased, or cannot send it. Per key nothing overtakes.
 void order_under_load(store_lab& in) {
     struct relay {
         static task<void> run(outbox_store* outbox, int number, order_log* seen) {
@@ -192,7 +192,15 @@ void order_under_load(store_lab& in) {
                 idle = leased.empty() ? idle + 1 : 0;
                 seen->leased(leased);
                 for (const auto& each : leased) {
-                    if (random.next() % 8 == 0) break; // died
+                    const auto fate = random.next() % 8;
+                    if (fate == 0) break; // died
+                    if (fate == 1) {
+                        const message_failure refused[] = {{&each.lease, "unreachable", 2ms, false}};
+                        auto failing = outbox->failed(refused);
+                        auto noted = co_await std::move(failing);
+                        store_lab::value_of(std::move(noted), "failed");
+                        break;
+                    }
                     const message_lease* one[] = {&each.lease};
                     seen->sending(each.message.id);
                     auto sending = outbox->delivered(one);

@@ -1,4 +1,6 @@
 // Outbox: what cannot be sent.
+#include <set>
+
 #include "store_outbox.hpp"
 
 namespace holdfast::conformance {
@@ -44,6 +46,65 @@ void a_row_breaks_at_a_failure(store_lab& in) {
     check_equal(user.lease(10).size(), std::size_t{0}, "messages to lease while the first waits");
     in.pass(short_lease);
     check_equal(user.drain(10), ids, "what is sent then, in order");
+}
+
+// A relay whose leases have run out gives up the first of each key, while others lease what is there.
+void late_failures(store_lab& in) {
+    constexpr std::size_t keys = 50;
+    const outbox_user user(in);
+    for (int round = 0; round < in.rounds(); ++round) {
+        std::vector<outgoing_message> batch;
+        for (std::size_t i = 0; i < 2 * keys; ++i)
+            batch.push_back(user.make(std::to_string(round) + " " + std::to_string(i % keys)));
+        in.ok(user.outbox().append(batch), "append");
+        const auto late = user.lease(2 * keys, 1ms);
+        check_equal(late.size(), 2 * keys, "messages leased");
+        in.pass(2ms);
+        std::vector<message_failure> failures;
+        for (std::size_t i = 0; i < keys; ++i) failures.push_back({&late[i].lease, "unreachable", 1h, false});
+        struct calls {
+            static task<std::vector<leased_message>> give_up(outbox_store* on, std::vector<message_failure> which) {
+                auto failing = on->failed(which);
+                auto answer = co_await std::move(failing);
+                store_lab::value_of(std::move(answer), "failed");
+                co_return std::vector<leased_message>{};
+            }
+            static task<std::vector<leased_message>> lease(outbox_store* on) {
+                auto leasing = on->lease_batch(2 * keys, 5min, "relay");
+                auto answer = co_await std::move(leasing);
+                co_return store_lab::value_of(std::move(answer), "lease_batch");
+            }
+        };
+        std::vector<task<std::vector<leased_message>>> all;
+        all.push_back(calls::lease(&user.outbox()));
+        all.push_back(calls::give_up(&user.outbox(), std::move(failures)));
+        all.push_back(calls::lease(&user.outbox()));
+        for (const auto& leased : in.at_once(std::move(all))) {
+            std::set<std::string> begun;
+            for (const auto& each : leased) {
+                const bool first = each.position <= late[keys - 1].position;
+                if (first) begun.insert(each.message.key);
+                check(first || begun.contains(each.message.key), "the next of a key waits for its first");
+            }
+        }
+    }
+}
+
+// What was delivered is forgotten, and may come again under the same id.
+void tokens_outlive_the_message(store_lab& in) {
+    const outbox_user user(in);
+    const outgoing_message m = user.make("k");
+    user.append(m);
+    const leased_message late = user.lease_one(short_lease);
+    in.pass(short_lease);
+    const leased_message second = user.lease_one();
+    check_equal(user.delivered(second), write_answer::done, "delivered");
+    user.append(m);
+    const leased_message third = user.lease_one();
+    check(third.lease.token() > second.lease.token(), "the token is larger than any before");
+    check_equal(user.delivered(late), write_answer::stale, "delivered by who held it first");
+    check_equal(user.failed(second, 0s), write_answer::stale, "failed by who delivered it");
+    check_equal(user.delivered(third), write_answer::done, "delivered by its holder");
 }
 
 void set_aside(store_lab& in) {
@@ -141,6 +202,8 @@ store_case_list outbox_failure_cases() {
         {"one that cannot be sent blocks its key and nothing else", &blocks_its_key_alone},
         {"without a key nothing is blocked", &no_order_no_blocking},
         {"a row that was leased together waits for its first", &a_row_breaks_at_a_failure},
+        {"failures that come while others lease let nothing pass", &late_failures},
+        {"a token does not come back with a message that was sent and appended again", &tokens_outlive_the_message},
         {"poison is set aside and lets the next pass", &set_aside},
         {"what was set aside can be sent again, in its old place", &sent_again},
         {"what was set aside can be discarded, nothing else", &discarded},
