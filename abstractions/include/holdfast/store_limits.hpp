@@ -66,6 +66,12 @@ inline result<void> check_body(std::string_view what, std::string_view body, std
                                      " bytes, max_payload allows " + std::to_string(most));
 }
 
+// How long a lease, a lock, an answer or a note is to last. `what` names it in the message.
+inline result<void> check_time(std::string_view what, duration lasts) {
+    if (lasts > duration::zero()) return {};
+    return fail(errc::invalid_argument, std::string(what) + " must last longer than 0");
+}
+
 inline result<void> check(const new_job& job, std::size_t max_payload) {
     if (!job.id) return fail(errc::invalid_argument, "the job has no id");
     if (auto ok = check_name("job type", job.what.type); !ok) return ok;
@@ -83,8 +89,7 @@ inline result<void> check(const new_job& job, std::size_t max_payload) {
 
 inline result<void> check(const claim_request& request) {
     if (request.limit < 1) return fail(errc::invalid_argument, "a claim needs a limit of 1 or more");
-    if (request.lease_for <= duration::zero()) return fail(errc::invalid_argument, "a lease must last longer than 0");
-    return {};
+    return check_time("a lease", request.lease_for);
 }
 
 inline result<void> check(const outgoing_message& message, std::size_t max_payload) {
@@ -97,8 +102,7 @@ inline result<void> check(const outgoing_message& message, std::size_t max_paylo
 
 inline result<void> check(const begin_request& request) {
     if (auto ok = check_key("idempotency key", request.key); !ok) return ok;
-    if (request.lease_for <= duration::zero()) return fail(errc::invalid_argument, "a lease must last longer than 0");
-    return {};
+    return check_time("a lease", request.lease_for);
 }
 
 // One bad element refuses the whole batch.

@@ -26,7 +26,7 @@ task<result<std::vector<write_answer>>> job_facet::started(std::span<const job_l
 }
 
 task<result<std::vector<beat>>> job_facet::heartbeat(std::span<const job_lease* const> held, duration lease_for) {
-    if (lease_for <= duration::zero()) co_return wrong("a lease must last longer than 0");
+    if (auto fine = store_limits::check_time("a lease", lease_for); !fine) co_return std::unexpected(fine.error());
     co_return in_.run([&](data& on, store_time now) { return on.jobs.heartbeat(held, lease_for, now); });
 }
 

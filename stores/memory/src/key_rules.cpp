@@ -28,8 +28,8 @@ begin_answer key_rules::begin(const begin_request& request, store_time now) {
     const bool taken_over = found != nullptr;
     const std::uint64_t token = tokens_.next();
     const store_time until = now + in_store_time(request.lease_for);
-    keys_.put(request.key, {request.fingerprint, token, until, std::nullopt},
-              std::max(until, now + in_store_time(request.keep_for)), now);
+    const store_time kept = std::max(until, now + in_store_time(request.keep_for));
+    keys_.put(request.key, {request.fingerprint, token, until, kept, std::nullopt}, kept, now);
     return idempotency_started{idempotency_lease(request.key, token), taken_over};
 }
 
@@ -61,8 +61,8 @@ result<void> key_rules::renew(const idempotency_lease& held, duration lease_for,
     if (found == nullptr || found->answer) return stale("an idempotency key");
     entry renewed = *found;
     renewed.leased_until = now + in_store_time(lease_for);
-    const store_time until = std::max(renewed.leased_until, now + in_store_time(default_idempotency_ttl));
-    keys_.put(held.subject(), std::move(renewed), until, now);
+    renewed.kept_until = std::max(renewed.kept_until, renewed.leased_until);
+    keys_.put(held.subject(), renewed, renewed.kept_until, now);
     return {};
 }
 

@@ -30,6 +30,7 @@ private:
         std::string fingerprint;
         std::uint64_t token = 0;
         store_time leased_until{};
+        store_time kept_until{};
         std::optional<payload> answer;
     };
 

@@ -4,20 +4,15 @@ namespace holdfast::memory {
 
 namespace {
 
-result<void> check_time(duration d) {
-    if (d > duration::zero()) return {};
-    return fail(errc::invalid_argument, "a lease must last longer than 0");
-}
-
-result<void> check_key(std::string_view what, const std::string& key, duration ttl) {
+result<void> check_key(std::string_view what, const std::string& key, std::string_view lasting, duration ttl) {
     if (auto fine = store_limits::check_key(what, key); !fine) return fine;
-    return check_time(ttl);
+    return store_limits::check_time(lasting, ttl);
 }
 
 } // namespace
 
 task<result<bool>> idempotency_facet::try_claim(std::string key, duration ttl, unit_of_work* in) {
-    if (auto fine = check_key("idempotency key", key, ttl); !fine) co_return std::unexpected(fine.error());
+    if (auto fine = check_key("idempotency key", key, "a claim", ttl); !fine) co_return std::unexpected(fine.error());
     co_return in_.run(
         in, [key = std::move(key), ttl](data& on, store_time now) { return on.keys.try_claim(key, ttl, now); },
         errc::duplicate);
@@ -30,7 +25,7 @@ task<result<begin_answer>> idempotency_facet::begin(begin_request request) {
 
 task<result<void>> idempotency_facet::complete(const idempotency_lease& held, payload answer, duration ttl,
                                                unit_of_work* in) {
-    if (auto fine = check_time(ttl); !fine) co_return fine;
+    if (auto fine = store_limits::check_time("an answer", ttl); !fine) co_return fine;
     if (auto fine = store_limits::check_body("answer", answer.body, in_.max_payload()); !fine) co_return fine;
     co_return in_.run(
         in,
@@ -45,17 +40,17 @@ task<result<void>> idempotency_facet::abandon(const idempotency_lease& held) {
 }
 
 task<result<void>> idempotency_facet::renew(const idempotency_lease& held, duration lease_for) {
-    if (auto fine = check_time(lease_for); !fine) co_return fine;
+    if (auto fine = store_limits::check_time("a lease", lease_for); !fine) co_return fine;
     co_return in_.run([&](data& on, store_time now) { return on.keys.renew(held, lease_for, now); });
 }
 
 task<result<std::optional<lock_lease>>> lock_facet::try_acquire(std::string resource, duration ttl) {
-    if (auto fine = check_key("resource", resource, ttl); !fine) co_return std::unexpected(fine.error());
+    if (auto fine = check_key("resource", resource, "a lock", ttl); !fine) co_return std::unexpected(fine.error());
     co_return in_.run([&](data& on, store_time now) { return on.locks.try_acquire(resource, ttl, now); });
 }
 
 task<result<void>> lock_facet::renew(const lock_lease& held, duration ttl) {
-    if (auto fine = check_time(ttl); !fine) co_return fine;
+    if (auto fine = store_limits::check_time("a lock", ttl); !fine) co_return fine;
     co_return in_.run([&](data& on, store_time now) { return on.locks.renew(held, ttl, now); });
 }
 
@@ -79,7 +74,7 @@ task<result<void>> outbox_facet::append(std::vector<outgoing_message> messages, 
 
 task<result<std::vector<leased_message>>> outbox_facet::lease_batch(int limit, duration lease_for, std::string) {
     if (limit < 1) co_return fail(errc::invalid_argument, "a batch needs a limit of 1 or more");
-    if (auto fine = check_time(lease_for); !fine) co_return std::unexpected(fine.error());
+    if (auto fine = store_limits::check_time("a lease", lease_for); !fine) co_return std::unexpected(fine.error());
     co_return in_.run([&](data& on, store_time now) { return on.messages.lease_batch(limit, lease_for, now); });
 }
 
@@ -109,7 +104,8 @@ task<result<std::uint64_t>> outbox_facet::unsent() {
 }
 
 task<result<bool>> outbox_facet::receive(std::string consumer, identifier message, duration ttl, unit_of_work* in) {
-    if (auto fine = check_key("consumer", consumer, ttl); !fine) co_return std::unexpected(fine.error());
+    if (auto fine = check_key("consumer", consumer, "a note in the inbox", ttl); !fine)
+        co_return std::unexpected(fine.error());
     co_return in_.run(
         in,
         [consumer = std::move(consumer), message, ttl](data& on, store_time now) {

@@ -202,7 +202,7 @@ task<result<std::vector<write_answer>>> jobs::progress(std::span<const progress_
 }
 
 task<result<std::vector<beat>>> jobs::heartbeat(std::span<const job_lease* const> held, duration lease_for) {
-    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (auto ok = store_limits::check_time("a lease", lease_for); !ok) co_return std::unexpected(ok.error());
     const lease_batch batch = make_batch(held, itself);
     auto run = [&](session& here) {
         std::vector<beat> answers(held.size());

@@ -22,7 +22,7 @@ std::unexpected<error> stale(std::string_view what) {
 
 task<result<std::optional<lock_lease>>> locks::try_acquire(std::string resource, duration ttl) {
     if (auto ok = store_limits::check_key("resource", resource); !ok) co_return std::unexpected(std::move(ok.error()));
-    if (ttl <= duration::zero()) co_return fail(errc::invalid_argument, "a lock must last longer than 0");
+    if (auto ok = store_limits::check_time("a lock", ttl); !ok) co_return std::unexpected(ok.error());
     auto run = [&](session& here) -> std::optional<lock_lease> {
         parameters p;
         p.one(column::bytes, std::string_view(resource)).one(column::int8, micros(ttl));
@@ -35,7 +35,7 @@ task<result<std::optional<lock_lease>>> locks::try_acquire(std::string resource,
 }
 
 task<result<void>> locks::renew(const lock_lease& held, duration ttl) {
-    if (ttl <= duration::zero()) co_return fail(errc::invalid_argument, "a lock must last longer than 0");
+    if (auto ok = store_limits::check_time("a lock", ttl); !ok) co_return std::unexpected(ok.error());
     auto run = [&](session& here) {
         parameters p = key_and_token(held.subject(), held.token());
         p.one(column::int8, micros(ttl));
@@ -55,7 +55,7 @@ task<result<void>> locks::release(const lock_lease& held) {
 task<result<bool>> idempotency::try_claim(std::string key, duration ttl, unit_of_work* in) {
     if (auto ok = store_limits::check_key("idempotency key", key); !ok)
         co_return std::unexpected(std::move(ok.error()));
-    if (ttl <= duration::zero()) co_return fail(errc::invalid_argument, "a claim must last longer than 0");
+    if (auto ok = store_limits::check_time("a claim", ttl); !ok) co_return std::unexpected(ok.error());
     auto run = [&](session& here) {
         parameters p;
         p.one(column::bytes, std::string_view(key)).one(column::int8, micros(ttl));
@@ -98,6 +98,7 @@ task<result<begin_answer>> idempotency::begin(begin_request request) {
 task<result<void>> idempotency::complete(const idempotency_lease& held, payload answer, duration ttl,
                                          unit_of_work* in) {
     if (auto ok = store_limits::check_body("answer's body", answer.body, core_.how().max_payload); !ok) co_return ok;
+    if (auto ok = store_limits::check_time("an answer", ttl); !ok) co_return ok;
     auto run = [&](session& here) {
         parameters p = key_and_token(held.subject(), held.token());
         p.one(column::int8, micros(ttl)).one(column::bytes, std::string_view(answer.type));
@@ -124,7 +125,7 @@ task<result<void>> idempotency::abandon(const idempotency_lease& held) {
 }
 
 task<result<void>> idempotency::renew(const idempotency_lease& held, duration lease_for) {
-    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (auto ok = store_limits::check_time("a lease", lease_for); !ok) co_return std::unexpected(ok.error());
     auto run = [&](session& here) {
         parameters p = key_and_token(held.subject(), held.token());
         p.one(column::int8, micros(lease_for));

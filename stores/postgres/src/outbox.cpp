@@ -63,7 +63,7 @@ task<result<void>> outbox::append(std::vector<outgoing_message> messages, unit_o
 
 task<result<std::vector<leased_message>>> outbox::lease_batch(int limit, duration lease_for, std::string relay) {
     if (limit < 1) co_return fail(errc::invalid_argument, "a batch needs a limit of 1 or more");
-    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (auto ok = store_limits::check_time("a lease", lease_for); !ok) co_return std::unexpected(ok.error());
     auto run = [&](session& here) {
         parameters p;
         p.one(column::int4, limit).one(column::int8, micros(lease_for)).one(column::bytes, std::string_view(relay));
@@ -132,6 +132,7 @@ task<result<std::uint64_t>> outbox::unsent() {
 
 task<result<bool>> outbox::receive(std::string consumer, identifier message, duration ttl, unit_of_work* in) {
     if (auto ok = store_limits::check_key("consumer", consumer); !ok) co_return std::unexpected(std::move(ok.error()));
+    if (auto ok = store_limits::check_time("a note in the inbox", ttl); !ok) co_return std::unexpected(ok.error());
     auto run = [&](session& here) {
         parameters p;
         p.one(column::bytes, std::string_view(consumer)).one(column::uuid, message).one(column::int8, micros(ttl));

@@ -81,15 +81,21 @@ statements::statements(std::string_view name) : statement_table(name) {
     set(query::idempotency_begin, "idempotency_begin",
         "SELECT * FROM {ns}.idempotency_begin($1::bytea, $2::bytea, $3::int8, $4::int8, $5::int8)");
     set(query::idempotency_complete, "idempotency_complete",
-        "UPDATE {ns}.idempotency SET completed = true, until = {ns}.clock() + $3::int8, type = $4::bytea, "
-        "version = $5::int4, content_type = $6::bytea, body = $7::bytea "
-        "WHERE key = $1::bytea AND token = $2::int8 RETURNING 1");
+        // Once more by the same holder: what is there stays.
+        "UPDATE {ns}.idempotency SET completed = true, "
+        "until = CASE WHEN completed THEN until ELSE {ns}.clock() + $3::int8 END, "
+        "type = CASE WHEN completed THEN type ELSE $4::bytea END, "
+        "version = CASE WHEN completed THEN version ELSE $5::int4 END, "
+        "content_type = CASE WHEN completed THEN content_type ELSE $6::bytea END, "
+        "body = CASE WHEN completed THEN body ELSE $7::bytea END "
+        "WHERE key = $1::bytea AND token = $2::int8 AND until > {ns}.clock() RETURNING 1");
     set(query::idempotency_abandon, "idempotency_abandon",
-        "DELETE FROM {ns}.idempotency WHERE key = $1::bytea AND token = $2::int8 AND NOT completed RETURNING 1");
+        "DELETE FROM {ns}.idempotency WHERE key = $1::bytea AND token = $2::int8 AND NOT completed "
+        "AND until > {ns}.clock() RETURNING 1");
     set(query::idempotency_renew, "idempotency_renew",
         "UPDATE {ns}.idempotency SET leased_until = {ns}.clock() + $3::int8, "
         "until = greatest(until, {ns}.clock() + $3) WHERE key = $1::bytea AND token = $2::int8 AND NOT completed "
-        "RETURNING 1");
+        "AND until > {ns}.clock() RETURNING 1");
 
     // Outbox and inbox.
     set(query::outbox_append, "outbox_append",

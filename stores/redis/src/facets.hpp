@@ -1,6 +1,7 @@
 #pragma once
 
 #include <holdfast/store.hpp>
+#include <holdfast/store_limits.hpp>
 
 #include "core.hpp"
 #include "handover.hpp"
@@ -8,8 +9,7 @@
 namespace holdfast::redis {
 
 inline result<void> check_lock_time(duration ttl) {
-    if (ttl > duration::zero()) return {};
-    return fail(errc::invalid_argument, "a lock must last longer than 0");
+    return store_limits::check_time("a lock", ttl);
 }
 
 class lock_facet final : public lock_store {

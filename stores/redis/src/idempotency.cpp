@@ -7,7 +7,7 @@ namespace holdfast::redis {
 
 task<result<bool>> idempotency_facet::try_claim(std::string key, duration ttl, unit_of_work* in) {
     if (auto ok = store_limits::check_key("idempotency key", key); !ok) co_return std::unexpected(ok.error());
-    if (ttl <= duration::zero()) co_return fail(errc::invalid_argument, "a claim must last longer than 0");
+    if (auto ok = store_limits::check_time("a claim", ttl); !ok) co_return std::unexpected(ok.error());
     arguments with;
     with.add(std::move(key)).add(ttl);
     co_return co_await call_in<bool>(core_, in, "claim", script::key_claim, std::move(with), to_flag);
@@ -39,6 +39,7 @@ task<result<begin_answer>> idempotency_facet::begin(begin_request request) {
 task<result<void>> idempotency_facet::complete(const idempotency_lease& held, payload answer, duration ttl,
                                                unit_of_work* in) {
     if (auto ok = store_limits::check_body("answer", answer.body, core_.how.max_payload); !ok) co_return ok;
+    if (auto ok = store_limits::check_time("an answer", ttl); !ok) co_return ok;
     arguments with;
     with.add(&held).add(std::move(answer)).add(ttl);
     co_return co_await call_in<void>(core_, in, "complete", script::key_complete, std::move(with), owner_only);
@@ -51,7 +52,7 @@ task<result<void>> idempotency_facet::abandon(const idempotency_lease& held) {
 }
 
 task<result<void>> idempotency_facet::renew(const idempotency_lease& held, duration lease_for) {
-    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (auto ok = store_limits::check_time("a lease", lease_for); !ok) co_return std::unexpected(ok.error());
     arguments with;
     with.add(&held).add(lease_for);
     co_return co_await call<void>(core_, script::key_renew, std::move(with), access::write, owner_only);

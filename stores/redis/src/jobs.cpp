@@ -127,7 +127,7 @@ task<result<std::vector<write_answer>>> job_facet::started(std::span<const job_l
 
 task<result<std::vector<beat>>> job_facet::heartbeat(std::span<const job_lease* const> held, duration lease_for) {
     if (auto ok = check_leases(held); !ok) co_return std::unexpected(ok.error());
-    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (auto ok = store_limits::check_time("a lease", lease_for); !ok) co_return std::unexpected(ok.error());
     if (held.empty()) co_return std::vector<beat>();
     arguments with;
     with.add(lease_for);

@@ -84,8 +84,8 @@ const std::string_view key_complete = R"lua(
 local function key_complete()
   local key, token = P .. 'i:' .. arg(), arg()
   local kind, version, content, body, keep = arg(), arg(), arg(), arg(), later(num())
-  local v = call('HMGET', key, 'tok', 'done')
-  if v[1] ~= token then return 0 end
+  local v = call('HMGET', key, 'tok', 'done', 'exp')
+  if v[1] ~= token or tonumber(v[3]) <= now then return 0 end
   if v[2] then return 1 end
   write(function()
     call('HSET', key, 'done', 1, 'type', kind, 'ver', version, 'ct', content, 'body', body, 'exp', text(keep))
@@ -98,8 +98,8 @@ end
 // Key, token. 1: forgotten.
 const std::string_view key_abandon = R"lua(
 local key, token = P .. 'i:' .. arg(), arg()
-local v = call('HMGET', key, 'tok', 'done')
-if v[1] ~= token or v[2] then return 0 end
+local v = call('HMGET', key, 'tok', 'done', 'exp')
+if v[1] ~= token or v[2] or tonumber(v[3]) <= now then return 0 end
 return call('DEL', key)
 )lua";
 
@@ -107,7 +107,7 @@ return call('DEL', key)
 const std::string_view key_renew = R"lua(
 local key, token, till = P .. 'i:' .. arg(), arg(), later(num())
 local v = call('HMGET', key, 'tok', 'done', 'exp')
-if v[1] ~= token or v[2] then return 0 end
+if v[1] ~= token or v[2] or tonumber(v[3]) <= now then return 0 end
 local keep = math.max(till, tonumber(v[3]))
 call('HSET', key, 'till', text(till), 'exp', text(keep))
 forget_at(key, keep)

@@ -49,7 +49,7 @@ task<result<void>> outbox_facet::append(std::vector<outgoing_message> messages, 
 
 task<result<std::vector<leased_message>>> outbox_facet::lease_batch(int limit, duration lease_for, std::string relay) {
     if (limit < 1) co_return fail(errc::invalid_argument, "a batch needs a limit of 1 or more");
-    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (auto ok = store_limits::check_time("a lease", lease_for); !ok) co_return std::unexpected(ok.error());
     arguments with;
     with.add(limit).add(lease_for).add(std::move(relay));
     co_return co_await call<std::vector<leased_message>>(core_, script::lease_batch, std::move(with), access::write,
@@ -103,8 +103,7 @@ task<result<std::uint64_t>> outbox_facet::unsent() {
 
 task<result<bool>> outbox_facet::receive(std::string consumer, identifier message, duration ttl, unit_of_work* in) {
     if (auto ok = store_limits::check_key("consumer", consumer); !ok) co_return std::unexpected(ok.error());
-    if (ttl <= duration::zero())
-        co_return fail(errc::invalid_argument, "a message must be remembered for longer than 0");
+    if (auto ok = store_limits::check_time("a note in the inbox", ttl); !ok) co_return std::unexpected(ok.error());
     arguments with;
     with.add(std::move(consumer)).add(message).add(ttl);
     co_return co_await call_in<bool>(core_, in, "receive", script::receive, std::move(with), to_flag);

@@ -45,7 +45,7 @@ void owner_only(int changed) {
 
 task<result<bool>> idempotency_facet::try_claim(std::string key, duration ttl, unit_of_work* in) {
     if (auto ok = store_limits::check_key("idempotency key", key); !ok) co_return std::unexpected(ok.error());
-    if (ttl <= duration::zero()) co_return fail(errc::invalid_argument, "a claim must last longer than 0");
+    if (auto ok = store_limits::check_time("a claim", ttl); !ok) co_return std::unexpected(ok.error());
     co_return co_await write(
         core_, in, [&](session& s) { return s.exec(query::claim_key, bytes{key}, after(s.now(), ttl), s.now()) > 0; });
 }
@@ -58,22 +58,25 @@ task<result<begin_answer>> idempotency_facet::begin(begin_request request) {
 task<result<void>> idempotency_facet::complete(const idempotency_lease& held, payload answer, duration ttl,
                                                unit_of_work* in) {
     if (auto ok = store_limits::check_body("answer", answer.body, core_.how.max_payload); !ok) co_return ok;
+    if (auto ok = store_limits::check_time("an answer", ttl); !ok) co_return ok;
     co_return co_await write(core_, in, [&](session& s) {
+        // Once more by the same holder: what is there stays.
+        if (s.any(s.run(query::begin_completed, bytes{held.subject()}, held.token(), s.now()))) return;
         owner_only(s.exec(query::begin_complete, bytes{held.subject()}, held.token(), after(s.now(), ttl), answer.type,
-                          answer.version, answer.content_type, bytes{answer.body}));
+                          answer.version, answer.content_type, bytes{answer.body}, s.now()));
     });
 }
 
 task<result<void>> idempotency_facet::abandon(const idempotency_lease& held) {
     co_return co_await write(core_, nullptr, [&](session& s) {
-        owner_only(s.exec(query::begin_abandon, bytes{held.subject()}, held.token()));
+        owner_only(s.exec(query::begin_abandon, bytes{held.subject()}, held.token(), s.now()));
     });
 }
 
 task<result<void>> idempotency_facet::renew(const idempotency_lease& held, duration lease_for) {
-    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (auto ok = store_limits::check_time("a lease", lease_for); !ok) co_return std::unexpected(ok.error());
     co_return co_await write(core_, nullptr, [&](session& s) {
-        owner_only(s.exec(query::begin_renew, bytes{held.subject()}, held.token(), after(s.now(), lease_for)));
+        owner_only(s.exec(query::begin_renew, bytes{held.subject()}, held.token(), after(s.now(), lease_for), s.now()));
     });
 }
 

@@ -19,7 +19,7 @@ task<result<void>> outbox_facet::append(std::vector<outgoing_message> messages, 
 
 task<result<std::vector<leased_message>>> outbox_facet::lease_batch(int limit, duration lease_for, std::string relay) {
     if (auto ok = check_limit(limit); !ok) co_return std::unexpected(ok.error());
-    if (lease_for <= duration::zero()) co_return fail(errc::invalid_argument, "a lease must last longer than 0");
+    if (auto ok = store_limits::check_time("a lease", lease_for); !ok) co_return std::unexpected(ok.error());
     co_return co_await write(core_, nullptr,
                              [&](session& s) { return sqlite::lease_batch(s, limit, lease_for, relay); });
 }
@@ -51,7 +51,7 @@ task<result<std::uint64_t>> outbox_facet::unsent() {
 
 task<result<bool>> outbox_facet::receive(std::string consumer, identifier message, duration ttl, unit_of_work* in) {
     if (auto ok = store_limits::check_key("consumer", consumer); !ok) co_return std::unexpected(ok.error());
-    if (ttl <= duration::zero()) co_return fail(errc::invalid_argument, "an inbox entry must last longer than 0");
+    if (auto ok = store_limits::check_time("a note in the inbox", ttl); !ok) co_return std::unexpected(ok.error());
     co_return co_await write(core_, in, [&](session& s) {
         return s.exec(query::inbox_receive, bytes{consumer}, message, after(s.now(), ttl), s.now()) > 0;
     });

@@ -175,10 +175,11 @@ constexpr entry entries[] = {
      "INSERT OR REPLACE INTO {idempotency}(key, token, done, fingerprint, leased, expires) VALUES(?1,?2,0,?3,?4,?5)"},
     {query::begin_complete,
      "UPDATE {idempotency} SET done=1, expires=?3, type=?4, version=?5, content_type=?6, body=?7 "
-     "WHERE key=?1 AND token=?2"},
-    {query::begin_abandon, "DELETE FROM {idempotency} WHERE key=?1 AND token=?2 AND done=0"},
-    {query::begin_renew,
-     "UPDATE {idempotency} SET leased=?3, expires=max(expires, ?3) WHERE key=?1 AND token=?2 AND done=0"},
+     "WHERE key=?1 AND token=?2 AND done=0 AND expires>?8"},
+    {query::begin_completed, "SELECT 1 FROM {idempotency} WHERE key=?1 AND token=?2 AND done=1 AND expires>?3"},
+    {query::begin_abandon, "DELETE FROM {idempotency} WHERE key=?1 AND token=?2 AND done=0 AND expires>?3"},
+    {query::begin_renew, "UPDATE {idempotency} SET leased=?3, expires=max(expires, ?3) WHERE key=?1 AND token=?2 AND "
+                         "done=0 AND expires>?4"},
     {query::begin_sweep,
      "DELETE FROM {idempotency} WHERE key IN (SELECT key FROM {idempotency} WHERE expires<=?1 LIMIT ?2)"},
 

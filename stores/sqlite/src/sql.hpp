@@ -74,6 +74,7 @@ enum class query : std::size_t {
     begin_look,
     begin_write,
     begin_complete,
+    begin_completed,
     begin_abandon,
     begin_renew,
     begin_sweep,

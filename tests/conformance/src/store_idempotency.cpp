@@ -128,6 +128,35 @@ void completing_twice(store_lab& in) {
     user.is_completed("k", "a");
 }
 
+void the_first_answer_stays(store_lab& in) {
+    const key_user user(in);
+    const auto mine = user.started("k");
+    user.complete(mine.lease, "a", 1h);
+    user.complete(mine.lease, "b", short_lease);
+    user.is_completed("k", "a");
+    in.pass(short_lease + 10ms);
+    user.is_completed("k", "a");
+}
+
+// An unfinished record is forgotten after its time, whoever still holds it, and whether or not it is still on the disk.
+void forgotten_unfinished(store_lab& in) {
+    const key_user user(in);
+    const auto begin = [&](std::string key, duration keep_for) {
+        return std::get<idempotency_started>(user.begin(std::move(key), "f", short_lease, keep_for)).lease;
+    };
+    const auto renewed = begin("l", 4 * short_lease);
+    in.ok(user.keys().renew(renewed, short_lease), "renew");
+    const auto first = begin("k", short_lease);
+    in.pass(short_lease + 10ms);
+    in.refused(user.keys().complete(first, {.type = "t", .body = "late"}), {errc::stale_lease}, "complete");
+    in.refused(user.keys().abandon(first), {errc::stale_lease}, "abandon");
+    in.refused(user.keys().renew(first, 1min), {errc::stale_lease}, "renew");
+    in.pass(3 * short_lease);
+    const auto again = user.begin("l", "another request");
+    check(std::holds_alternative<idempotency_started>(again), "what was renewed is kept no longer than that");
+    check_equal(std::get<idempotency_started>(again).taken_over, false, "taken_over, of what was forgotten");
+}
+
 void abandoning(store_lab& in) {
     const key_user user(in);
     const auto first = user.started("k");
@@ -220,7 +249,11 @@ void what_is_refused(store_lab& in) {
     in.refused(user.keys().begin({"k", "f", 0s, 1h}), wrong, "a lease for no time");
     in.refused(user.keys().try_claim(std::string(1025, 'x')), wrong, "a claim of 1025 bytes");
     in.refused(user.keys().try_claim(""), wrong, "an empty claim");
+    in.refused(user.keys().try_claim("k", 0s), wrong, "a claim for no time");
     const auto mine = user.started("k");
+    in.refused(user.keys().renew(mine.lease, 0s), wrong, "a renewal for no time");
+    in.refused(user.keys().complete(mine.lease, {.type = "t", .body = "x"}, 0s), wrong, "an answer for no time");
+    in.refused(user.keys().complete(mine.lease, {.type = "t", .body = "x"}, -1s), wrong, "an answer for less");
     in.refused(user.keys().complete(mine.lease, {.type = "t", .body = std::string((10u << 20) + 1, 'x')}),
                {errc::too_large}, "an answer above 10 MiB");
     user.complete(mine.lease, "small");
@@ -267,6 +300,8 @@ store_case_list idempotency_cases() {
         {"of fifty callers one takes over", &taken_over_once},
         {"a holder that is late but was not taken over may complete", &late_but_not_overtaken},
         {"completing twice with the same lease is fine", &completing_twice},
+        {"an answer that was stored stays, whatever the same holder says later", &the_first_answer_stays},
+        {"an unfinished key is forgotten after its time, renewed or not", &forgotten_unfinished},
         {"an abandoned key starts afresh with a higher token", &abandoning},
         {"an abandoned key may be begun for another request", &another_fingerprint_after_abandon},
         {"a renewed lease is not taken over", &renewing},

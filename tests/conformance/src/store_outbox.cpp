@@ -316,6 +316,7 @@ void duplicates_are_dropped(store_lab& in) {
     check_equal(receive("mailer", brief, short_lease), true, "the first time");
     in.pass(short_lease + 10ms);
     check_equal(receive("mailer", brief, 1h), true, "after its time it is forgotten");
+    in.refused(outbox.receive("mailer", in.next_id(), 0s), {errc::invalid_argument}, "a note for no time");
     std::vector<task<result<bool>>> calls;
     const identifier busy = in.next_id();
     for (int i = 0; i < 100; ++i) calls.push_back(outbox.receive("mailer", busy, 1h));
