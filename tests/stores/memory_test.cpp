@@ -156,6 +156,23 @@ TEST_CASE("the memory store forgets what succeeded after its time, and then that
     CHECK(std::get<job_absence>(look()) == job_absence::never_known);
 }
 
+TEST_CASE("one recovery of the memory store forgets all that has been kept for long enough") {
+    simulated_runtime on;
+    const auto made = memory::make_store({.keep = {.succeeded = 1h, .tombstones = 10h}}, &on);
+    job_store& jobs = *made->jobs();
+    identifier_source ids(1);
+    std::vector<new_job> all;
+    for (int i = 0; i < 500; ++i) all.push_back({.id = ids.next(), .what = {.type = "t", .body = "{}"}, .when = {}});
+    REQUIRE(sync_wait(on, jobs.enqueue(all)));
+    const auto claimed = sync_wait(on, jobs.claim({.queues = {"default"}, .limit = 500, .worker = "w"}));
+    std::vector<settlement> done;
+    for (const claimed_job& each : *claimed) done.push_back({.held = &each.lease});
+    REQUIRE(sync_wait(on, jobs.settle(done)));
+    on.advance(2h);
+    REQUIRE(sync_wait(on, jobs.recover_stale(10)));
+    CHECK(sync_wait(on, jobs.counts())->empty());
+}
+
 TEST_CASE("a unit of work that was overtaken fails at its commit and leaves nothing behind") {
     simulated_runtime on;
     const auto made = memory::make_store({}, &on);

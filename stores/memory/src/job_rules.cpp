@@ -147,7 +147,7 @@ recovery job_rules::recover_stale(int limit, store_time now) {
         note_claimable(*jobs_.find(*id), now);
         if (is_final(jobs_.find(*id)->job.state)) ended(*id, false, now);
     }
-    forget_what_was_kept_long_enough(limit, now);
+    forget_what_was_kept_long_enough(now);
     return total;
 }
 
@@ -221,7 +221,7 @@ int job_rules::purge(job_state state, duration older_than, int limit, store_time
         if (!id) break;
         forget(*id, now);
     }
-    forget_what_was_kept_long_enough(limit, now);
+    forget_what_was_kept_long_enough(now);
     return purged;
 }
 
@@ -236,8 +236,9 @@ int job_rules::discard(const std::vector<identifier>& which, store_time now) {
     return discarded;
 }
 
-void job_rules::forget_what_was_kept_long_enough(int limit, store_time now) {
-    for (int i = 0; i < limit; ++i) {
+// Not as many as there are jobs to recover: those are few, and these may be all that there were.
+void job_rules::forget_what_was_kept_long_enough(store_time now) {
+    for (int i = 0; i < 100'000; ++i) {
         const auto id = jobs_.first_to_forget(now);
         if (!id) return;
         forget(*id, now);

@@ -64,7 +64,7 @@ private:
     void armed_again(const identifier& parent, store_time now);
     bool key_is_free(const record& r) const;
     void forget(const identifier& id, store_time now);
-    void forget_what_was_kept_long_enough(int limit, store_time now);
+    void forget_what_was_kept_long_enough(store_time now);
 
     job_table jobs_;
     expiring_map<identifier, bool> gone_; // that they existed

@@ -12,6 +12,7 @@
 
 #include "statements.hpp"
 #include "store_options.hpp"
+#include "sweeping.hpp"
 #include "unit.hpp"
 
 namespace holdfast::postgres {
@@ -68,6 +69,9 @@ private:
     const store_options how_;
     std::mutex queues_mutex_;
     std::set<std::string, std::less<>> queues_;
+
+public:
+    sweeper sweeping{connections, texts[query::sweep], how_};
 };
 
 } // namespace holdfast::postgres

@@ -18,22 +18,37 @@ parameters only_ids(const std::vector<identifier>& which) {
 
 } // namespace
 
+// The server forgets a thousand of each kind at a time, so that no statement is long; it is asked again for more.
 task<result<recovery>> jobs::recover_stale(int limit) {
     if (limit < 1) co_return fail(errc::invalid_argument, "recover_stale needs a limit of 1 or more");
     auto run = [&](session& here) {
         parameters p;
-        p.one(column::int4, limit).one(column::int8, micros(core_.how().keep_succeeded));
-        p.one(column::int8, micros(core_.how().keep_tombstones));
+        p.one(column::int4, limit);
+        add_sweep(p, core_.how());
         const pqxx::result rows = here.run(query::recover, p);
         reader cells(rows, 0);
-        recovery r;
+        std::pair<recovery, bool> found;
+        recovery& r = found.first;
         r.requeued = cells.small();
         r.failed = cells.small();
         r.deleted = cells.small();
         r.dead_letter = cells.small();
-        return r;
+        found.second = cells.flag();
+        return found;
     };
-    co_return co_await core_.call<recovery>(after_loss::unknown, run);
+    auto recovering = core_.call<std::pair<recovery, bool>>(after_loss::unknown, run);
+    const auto recovered = co_await std::move(recovering);
+    if (!recovered) co_return std::unexpected(recovered.error());
+    bool more = recovered->second;
+    for (int i = 0; more && i < 100; ++i) {
+        auto sweeping = core_.call<bool>(after_loss::unknown, [this](session& here) {
+            parameters p;
+            add_sweep(p, core_.how());
+            return reader(here.run(query::sweep, p), 0).flag();
+        });
+        more = (co_await std::move(sweeping)).value_or(false); // what fails here is for the next time
+    }
+    co_return recovered->first;
 }
 
 task<result<std::optional<duration>>> jobs::next_due(std::vector<std::string> names) {

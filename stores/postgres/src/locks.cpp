@@ -23,6 +23,7 @@ std::unexpected<error> stale(std::string_view what) {
 task<result<std::optional<lock_lease>>> locks::try_acquire(std::string resource, duration ttl) {
     if (auto ok = store_limits::check_key("resource", resource); !ok) co_return std::unexpected(std::move(ok.error()));
     if (auto ok = store_limits::check_time("a lock", ttl); !ok) co_return std::unexpected(ok.error());
+    core_.sweeping.now_and_then();
     auto run = [&](session& here) -> std::optional<lock_lease> {
         parameters p;
         p.one(column::bytes, std::string_view(resource)).one(column::int8, micros(ttl));
@@ -56,6 +57,7 @@ task<result<bool>> idempotency::try_claim(std::string key, duration ttl, unit_of
     if (auto ok = store_limits::check_key("idempotency key", key); !ok)
         co_return std::unexpected(std::move(ok.error()));
     if (auto ok = store_limits::check_time("a claim", ttl); !ok) co_return std::unexpected(ok.error());
+    core_.sweeping.now_and_then();
     auto run = [&](session& here) {
         parameters p;
         p.one(column::bytes, std::string_view(key)).one(column::int8, micros(ttl));
@@ -66,6 +68,7 @@ task<result<bool>> idempotency::try_claim(std::string key, duration ttl, unit_of
 
 task<result<begin_answer>> idempotency::begin(begin_request request) {
     if (auto ok = store_limits::check(request); !ok) co_return std::unexpected(std::move(ok.error()));
+    core_.sweeping.now_and_then();
     auto run = [&](session& here) -> begin_answer {
         parameters p;
         p.one(column::bytes, std::string_view(request.key)).one(column::bytes, std::string_view(request.fingerprint));

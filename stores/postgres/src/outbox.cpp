@@ -133,6 +133,7 @@ task<result<std::uint64_t>> outbox::unsent() {
 task<result<bool>> outbox::receive(std::string consumer, identifier message, duration ttl, unit_of_work* in) {
     if (auto ok = store_limits::check_key("consumer", consumer); !ok) co_return std::unexpected(std::move(ok.error()));
     if (auto ok = store_limits::check_time("a note in the inbox", ttl); !ok) co_return std::unexpected(ok.error());
+    core_.sweeping.now_and_then();
     auto run = [&](session& here) {
         parameters p;
         p.one(column::bytes, std::string_view(consumer)).one(column::uuid, message).one(column::int8, micros(ttl));

@@ -4,9 +4,9 @@ namespace holdfast::postgres {
 
 std::string_view upkeep_functions_sql() {
     return R"sql(
--- Ends the leases that have run out, then forgets what has been kept long enough.
-CREATE FUNCTION {ns}.recover(_limit integer, _keep bigint, _keep_notes bigint)
-RETURNS TABLE (requeued integer, failed integer, deleted integer, dead_letter integer) LANGUAGE plpgsql
+-- Ends the leases that have run out, then sweeps.
+CREATE FUNCTION {ns}.recover(_limit integer, _keep bigint, _keep_notes bigint, _lock bigint)
+RETURNS TABLE (requeued integer, failed integer, deleted integer, dead_letter integer, more boolean) LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off AS $$
@@ -48,8 +48,8 @@ BEGIN
     INTO requeued, failed, deleted, dead_letter, _dead, _woken FROM changed c;
     IF cardinality(_woken) > 0 THEN PERFORM {ns}.ring(_woken); END IF;
     IF cardinality(_dead) > 0 THEN PERFORM {ns}.parents_ended(NULL, _dead, _now); END IF;
+    more := {ns}.sweep(_keep, _keep_notes, _lock);
     RETURN NEXT;
-    PERFORM {ns}.sweep(_keep, _keep_notes, _now);
 END $$;
 
 -- Deletes these jobs and their history, and notes that they existed.
@@ -68,30 +68,51 @@ BEGIN
     RETURN _count;
 END $$;
 
--- A little of everything that is past its time, so that each call stays short.
-CREATE FUNCTION {ns}.sweep(_keep bigint, _keep_notes bigint, _now bigint) RETURNS void LANGUAGE plpgsql
+-- Forgets what has been kept long enough: a little of everything, so that each call stays short. True: there may be
+-- more. The lock is that of the schema: nothing is swept while that is changed or removed, nor the other way round, for they
+-- would lock the tables in another order.
+CREATE FUNCTION {ns}.sweep(_keep bigint, _keep_notes bigint, _lock bigint) RETURNS boolean LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 DECLARE
+    _most CONSTANT integer := 1000;
+    _now bigint := {ns}.clock();
     _old uuid[];
+    _kept_themselves uuid[];
+    _count integer;
+    _more boolean;
 BEGIN
+    IF NOT pg_try_advisory_xact_lock_shared(_lock) THEN RETURN false; END IF;
     _old := ARRAY(SELECT j.id FROM {ns}.jobs j WHERE j.state = 4 AND j.ended <= _now - _keep AND j.keep_for IS NULL
-            ORDER BY j.ended LIMIT 1000 FOR UPDATE SKIP LOCKED)
-        || ARRAY(SELECT j.id FROM {ns}.jobs j
-            WHERE j.state = 4 AND j.keep_for IS NOT NULL AND j.ended + j.keep_for <= _now
-            ORDER BY j.ended + j.keep_for LIMIT 1000 FOR UPDATE SKIP LOCKED);
+        ORDER BY j.ended LIMIT _most FOR UPDATE SKIP LOCKED);
+    _kept_themselves := ARRAY(SELECT j.id FROM {ns}.jobs j
+        WHERE j.state = 4 AND j.keep_for IS NOT NULL AND j.ended + j.keep_for <= _now
+        ORDER BY j.ended + j.keep_for LIMIT _most FOR UPDATE SKIP LOCKED);
+    _more := cardinality(_old) = _most OR cardinality(_kept_themselves) = _most;
+    _old := _old || _kept_themselves;
     IF cardinality(_old) > 0 THEN PERFORM {ns}.forget(_old, _now); END IF;
     DELETE FROM {ns}.forgotten_jobs f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.forgotten_jobs o
-        WHERE o.forgotten <= _now - _keep_notes ORDER BY o.forgotten LIMIT 1000 FOR UPDATE SKIP LOCKED));
+        WHERE o.forgotten <= _now - _keep_notes ORDER BY o.forgotten LIMIT _most FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    _more := _more OR _count = _most;
     DELETE FROM {ns}.idempotency f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.idempotency o
-        WHERE o.until <= _now ORDER BY o.until LIMIT 1000 FOR UPDATE SKIP LOCKED));
+        WHERE o.until <= _now ORDER BY o.until LIMIT _most FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    _more := _more OR _count = _most;
     DELETE FROM {ns}.claims f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.claims o
-        WHERE o.until <= _now ORDER BY o.until LIMIT 1000 FOR UPDATE SKIP LOCKED));
+        WHERE o.until <= _now ORDER BY o.until LIMIT _most FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    _more := _more OR _count = _most;
     DELETE FROM {ns}.locks f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.locks o
-        WHERE o.until <= _now ORDER BY o.until LIMIT 1000 FOR UPDATE SKIP LOCKED));
+        WHERE o.until <= _now ORDER BY o.until LIMIT _most FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    _more := _more OR _count = _most;
     DELETE FROM {ns}.inbox f WHERE f.ctid = ANY (ARRAY(SELECT o.ctid FROM {ns}.inbox o
-        WHERE o.until <= _now ORDER BY o.until LIMIT 1000 FOR UPDATE SKIP LOCKED));
+        WHERE o.until <= _now ORDER BY o.until LIMIT _most FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    _more := _more OR _count = _most;
+    RETURN _more;
 END $$;
 
 CREATE FUNCTION {ns}.purge(_state smallint, _older bigint, _limit integer) RETURNS integer LANGUAGE plpgsql

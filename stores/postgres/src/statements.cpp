@@ -43,7 +43,8 @@ statements::statements(std::string_view name) : statement_table(name) {
         "SELECT place, answer, cancel FROM {ns}.heartbeat($1::uuid[], $2::int8[], $3::int8)");
     set(query::progress, "progress",
         "SELECT place, answer FROM {ns}.progress($1::uuid[], $2::int8[], $3::int4[], $4::bytea[])");
-    set(query::recover, "recover", "SELECT * FROM {ns}.recover($1::int4, $2::int8, $3::int8)");
+    set(query::recover, "recover", "SELECT * FROM {ns}.recover($1::int4, $2::int8, $3::int8, $4::int8)");
+    set(query::sweep, "sweep", "SELECT {ns}.sweep($1::int8, $2::int8, $3::int8)");
     set(query::next_due, "next_due", "SELECT {ns}.next_due($1::text[])");
     set(query::cancel, "cancel", "SELECT place, answer FROM {ns}.cancel($1::uuid[])");
     set(query::requeue, "requeue", "SELECT {ns}.requeue($1::uuid[])");

@@ -20,6 +20,7 @@ enum class query : std::size_t {
     heartbeat,
     progress,
     recover,
+    sweep,
     next_due,
     cancel,
     requeue,
