@@ -84,6 +84,27 @@ TEST_CASE("redis: a worker whose connection has ended is handed nothing, and oth
     proxy.refuse(false);
 }
 
+TEST_CASE("redis: a worker that still listens to a master of the past is handed nothing") {
+    NEEDS_REDIS();
+    harness::redis_server old;
+    harness::redis_server next;
+    const auto follow = [](const harness::redis_server& who, const harness::redis_server& whom) {
+        REQUIRE(who.tell("REPLICAOF 127.0.0.1 " + std::to_string(whom.port())) == "+OK");
+        REQUIRE(soon([&] { return who.lines("ROLE").at(3) == "connected"; }));
+    };
+    desk d(old.url());
+    idle worker(d);
+    follow(next, old);
+    REQUIRE(next.tell("REPLICAOF NO ONE") == "+OK");
+    follow(old, next);
+    desk other(next.url(), {}, d.space());
+    const int before = worker.hints;
+    const identifier id = other.add();
+    CHECK(soon([&] { return worker.hints > before; })); // what is published goes on to replicas
+    CHECK(other.claim_one().id == id);
+    CHECK(worker.count() == 0);
+}
+
 TEST_CASE("redis: a job that was handed over and lost on the way comes back when its lease has run out") {
     NEEDS_REDIS();
     harness::redis_server server;

@@ -43,6 +43,34 @@ TEST_CASE("redis: a slot that a cluster moves is refused as a whole meanwhile, a
     CHECK(d.await(d.jobs().counts()).size() == 2);
 }
 
+TEST_CASE("redis: on a cluster no job is handed over, so that a worker whose node has lost the slot gets none twice") {
+    NEEDS_REDIS();
+    harness::redis_cluster cluster;
+    desk d(cluster.url());
+    desk other(cluster.url(), {}, d.space());
+    std::atomic<int> hints = 0;
+    std::atomic<int> handed = 0;
+    const auto worker = d.jobs().attend({"default"}, [&] { ++hints; }, [&](const claimed_job&) { ++handed; });
+    const auto rings = [&](int more_than) {
+        for (int i = 0; i < 5000 && hints <= more_than; ++i) std::this_thread::sleep_for(1ms);
+        return hints > more_than;
+    };
+    REQUIRE(rings(0));
+    CHECK(worker->address().empty());
+    CHECK(d.await(d.jobs().claim({{"default"}, 10, 1min, "idle", worker->address()})).empty());
+    const std::size_t from = cluster.owner_of(d.space());
+    const std::size_t to = (from + 1) % harness::redis_cluster::size;
+    const int slot = cluster.slot_of(d.space());
+    cluster.announce_move(slot, from, to);
+    cluster.move_keys(slot, from, to);
+    cluster.conclude_move(slot, to);
+    const int before = hints;
+    const identifier id = other.add();
+    CHECK(rings(before)); // a hint is no promise, and comes from any node
+    CHECK(other.claim_one().id == id);
+    CHECK(handed == 0);
+}
+
 TEST_CASE("redis: a cluster is found through any of its nodes that lives") {
     NEEDS_REDIS();
     harness::redis_cluster cluster;

@@ -200,7 +200,9 @@ result<void> scripted_server::prepare_now() {
     if (!answer) return std::unexpected(answer.error());
     if (answer->is_error()) return std::unexpected(refused(answer->text));
     if (auto ok = load_scripts(); !ok) return ok;
+    const bool alone = info_value(command_now({"INFO", "cluster"}), "cluster_enabled") == "0";
     const std::lock_guard lock(mutex_);
+    alone_ = alone;
     marker_ = answer->text;
     keeps_ = found;
     return {};
@@ -239,6 +241,11 @@ result<store_time> scripted_server::time_now() {
 bool scripted_server::prepared() const {
     const std::lock_guard lock(mutex_);
     return !marker_.empty();
+}
+
+bool scripted_server::stands_alone() const {
+    const std::lock_guard lock(mutex_);
+    return alone_;
 }
 
 survives persistence::writes_survive() const noexcept {

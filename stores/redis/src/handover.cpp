@@ -28,6 +28,8 @@ handover::handover(core& of) : core_(of), name_(random_marker()) {
 
 std::unique_ptr<job_watch> handover::attend(std::vector<std::string> queues, std::function<void()> hint,
                                             std::function<void(claimed_job)> handed) {
+    // A cluster tells every node what is published, and the publisher how many heard it on one.
+    if (!core_.stands_alone()) return core_.hints().watch(std::move(queues), std::move(hint));
     auto into = std::make_shared<box>();
     std::string number;
     {

@@ -25,6 +25,7 @@ public:
     handover(const handover&) = delete;
     handover& operator=(const handover&) = delete;
 
+    // Without an address where the server cannot tell whether a process listens: nothing is handed over then.
     std::unique_ptr<job_watch> attend(std::vector<std::string> queues, std::function<void()> hint,
                                       std::function<void(claimed_job)> handed);
 

@@ -27,8 +27,10 @@ local function enqueue_plain()
                                  #worker, worker, 0, '', 0, '')
       call('HDEL', idle, one[1])
       call('HSET', P .. 'j', id, record) -- what lacks memory fails here, before it is told
+      redis.set_repl(redis.REPL_NONE) -- whoever still listens to a replica is not counted, and must not hear it
       local heard = redis.pcall('PUBLISH', P .. 'to:' .. to, struct.pack('>I4I4c0I4c0I4c0', tonumber(number), #id, id,
                                                                         #record, record, #what, what))
+      redis.set_repl(redis.REPL_ALL)
       if heard == 0 then return hand_over(id, what) end -- that worker is gone
       if type(heard) ~= 'number' then return false end
       call('HSET', P .. 'd', id, what)

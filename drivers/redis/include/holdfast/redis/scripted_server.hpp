@@ -66,6 +66,8 @@ public:
 
     persistence keeps() const;
     bool prepared() const;
+    // The server is no node of a cluster, as far as prepare() was told.
+    bool stands_alone() const;
     hint_listener& hints() noexcept { return hints_; }
     std::string key(std::string_view name) const { return "{" + how_.name + "}:" + std::string(name); }
 
@@ -86,6 +88,7 @@ private:
     std::string marker_; // names the data that prepare() found; empty before
     std::vector<std::string> hashes_;
     persistence keeps_;
+    bool alone_ = false;
     hint_listener hints_; // the first to go
 };
 
