@@ -10,7 +10,7 @@ TEST_CASE("postgres: of completion and recovery exactly one counts, whichever co
     NEEDS_POSTGRES();
     test::postgres::desk d;
     const auto other = d.another();
-    test::race_completion_against_recovery(d, *other, 50'000);
+    test::race_completion_against_recovery(d, *other, 100'000);
 }
 
 namespace {
