@@ -196,10 +196,5 @@ int main(int count, char** arguments) {
         done(c);
     });
     if (count > 2) host.add(recurring(in_atlantis, fine{}));
-    try {
-        return host.run();
-    } catch (const failed& e) {
-        std::cerr << e.what() << "\n";
-        return 3;
-    }
+    return host.run();
 }

@@ -246,7 +246,7 @@ TEST_CASE("what an isolated handler throws is judged by the job's rules and poli
 TEST_CASE("a worker with isolated jobs that cannot start says why, and leaves no process behind") {
     shop at("sqlite", {});
     auto worker = isolated_worker(at, {}, {"lost"});
-    CHECK(worker.wait(30s) == 3);
+    CHECK(worker.wait(30s) == 1);
     std::ifstream output(at.folder / "output");
     const std::string said(std::istreambuf_iterator<char>(output), {});
     CHECK_THAT(said, ContainsSubstring("schedule \"daily\": ") && ContainsSubstring("Atlantis/Poseidonis"));
