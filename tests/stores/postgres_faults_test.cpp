@@ -285,11 +285,19 @@ TEST_CASE("postgres: a server that falls silent is given up after statement_time
     NEEDS_POSTGRES();
     desk d(test::postgres::shared_server(), {{"connections", "1"}, {"statement_timeout", "200ms"}});
     d.add(1);
-    const pid_t session = std::stoi(d.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast'"));
-    ::kill(session, SIGSTOP);
+    // Not the one that tells of new jobs, nor one of an earlier test that is about to end.
+    const pid_t session = std::stoi(d.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'holdfast' "
+                                          "AND query LIKE '%" +
+                                          d.space + "%'"));
     const auto started = std::chrono::steady_clock::now();
-    const error lost = d.refusal(d.kept->locks()->try_acquire("door"));
-    ::kill(session, SIGCONT);
+    const error lost = [&] {
+        struct frozen { // whatever happens, it goes on: its server could not end it
+            explicit frozen(pid_t id) : id(id) { ::kill(id, SIGSTOP); }
+            ~frozen() { ::kill(id, SIGCONT); }
+            const pid_t id;
+        } silent(session);
+        return d.refusal(d.kept->locks()->try_acquire("door"));
+    }();
     CHECK(lost.code == errc::unknown_outcome);
     CHECK(std::chrono::steady_clock::now() - started < 20s);
     CHECK(d.add(1).size() == 1);
