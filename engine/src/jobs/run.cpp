@@ -201,7 +201,7 @@ task<result<void>> worker_state::run_under_policy(self s, run r) {
 }
 
 // What the first attempt says that succeeds is what counts; those that were hedged against it end later.
-task<result<void>> worker_state::call_noted(const self& s, const run& r, job_context& context) {
+task<result<void>> worker_state::call_noted(self s, run r, job_context& context) {
     auto calling = call(s, r, context, true);
     auto ended = co_await std::move(calling);
     const locked in(*s);

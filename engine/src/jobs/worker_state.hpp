@@ -99,7 +99,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     static detached run_job(self s, run r);
     static task<result<void>> call(const self& s, const run& r, job_context& context, bool keep_payload);
     static task<result<void>> run_under_policy(self s, run r);
-    static task<result<void>> call_noted(const self& s, const run& r, job_context& context);
+    static task<result<void>> call_noted(self s, run r, job_context& context);
     job_context& add_context(job_run& r, std::stop_token stop);
     job_context::facts facts_of(job_run& r) const;
     // How a call of the handler ended: neither = well.
