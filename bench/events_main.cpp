@@ -1,7 +1,6 @@
-// holdfast_event_bench [--out FOLDER] [--quick] [--only STORE[/TRANSPORT]]: what an event costs from publishing to its consumer, through
-// the host as an application uses it, on servers of its own with durable defaults. Prints a table, writes
-// FOLDER/events.json. Exit code 1 when a relay gets through less than 0.7 of what its store can claim and settle; that is
-// asked of the relay itself, so where the transport costs nothing: "memory".
+// What an event costs from publishing to its consumer. Prints a table, writes events.json. Fails when a relay gets through
+// less than 0.7 of what its store can claim and settle; that is asked of the relay itself, so where the transport costs
+// nothing: "memory".
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -23,6 +22,7 @@
 #include "harness/postgres_server.hpp"
 #include "harness/redis_server.hpp"
 #include "harness/temporary_folder.hpp"
+#include "options.hpp"
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -293,18 +293,15 @@ int main(int argc, char** argv) {
     std::optional<std::filesystem::path> out;
     std::string_view only;
     scale how;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view argument = argv[i];
-        if (argument == "--out" && i + 1 < argc) out = argv[++i];
-        else if (argument == "--only" && i + 1 < argc) only = argv[++i];
-        else if (argument == "--quick") how = scale::quick();
-        else {
-            std::fprintf(stderr,
-                         "error: unknown argument \"%s\"; use --out FOLDER, --quick, --only STORE[/TRANSPORT]\n",
-                         argv[i]);
-            return 2;
-        }
-    }
+    const auto ended =
+        bench::options(
+            "Measures outbox, relay and consumers through the host, on servers of its own. The exit code is 1 when\n"
+            "a relay gets through less than it promises of what its store can claim and settle.")
+            .add("--out", "FOLDER", "write FOLDER/events.json", [&](auto folder) { out = folder; })
+            .add("--only", "STORE[/TRANSPORT]", "one outbox, or one pair", [&](auto pair) { only = pair; })
+            .add("--quick", "", "fewer events", [&](auto) { how = scale::quick(); })
+            .read(argc, argv);
+    if (ended) return *ended;
     try {
         const auto all = measure_all(how, only);
         if (all.empty()) throw std::runtime_error("there is nothing to measure: no such store, or no server for it");

@@ -1,6 +1,4 @@
-// holdfast_job_bench [--out FOLDER] [--quick] [--jobs N] [--only STORE [--url URL [--part PART]]]: what a job costs from
-// enqueueing to settlement, through the host as an application uses it, on servers of its own with durable defaults, or on
-// the one at URL. Prints a table, writes FOLDER/jobs.json. A PART alone (latency, enqueue, drain, kept) is told by marks.hpp.
+// What a job costs from enqueueing to settlement. Prints a table, writes jobs.json; a part alone is told by marks.hpp.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -29,6 +27,7 @@
 #include "harness/redis_server.hpp"
 #include "harness/temporary_folder.hpp"
 #include "marks.hpp"
+#include "options.hpp"
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -323,22 +322,22 @@ int main(int argc, char** argv) {
     std::string_view part;
     std::string url;
     scale how;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view argument = argv[i];
-        if (argument == "--out" && i + 1 < argc) out = argv[++i];
-        else if (argument == "--only" && i + 1 < argc) only = argv[++i];
-        else if (argument == "--url" && i + 1 < argc && !only.empty()) url = argv[++i];
-        else if (argument == "--part" && i + 1 < argc && !url.empty()) part = argv[++i];
-        else if (argument == "--quick") how = scale::quick();
-        else if (argument == "--jobs" && i + 1 < argc) how.jobs = std::max(1000, std::atoi(argv[++i]));
-        else {
-            std::fprintf(stderr,
-                         "error: unknown argument \"%s\"; use --out FOLDER, --quick, --jobs N, --only STORE, --url "
-                         "URL, --part PART\n",
-                         argv[i]);
-            return 2;
-        }
-    }
+    const auto ended =
+        bench::options(
+            "Measures jobs that do nothing from enqueueing to settlement, through the host as an application uses\n"
+            "it, on servers of its own with durable defaults, or on the one at URL.")
+            .add("--out", "FOLDER", "write FOLDER/jobs.json", [&](auto folder) { out = folder; })
+            .add("--only", "STORE", "sqlite, postgres or redis", [&](auto store) { only = store; })
+            .add("--url", "URL", "a server of yours, with --only", [&](auto text) { url = text; })
+            .add("--part", "PART", "latency, enqueue, drain or kept alone, with --url; told by @BEGIN, @END, @VAL",
+                 [&](auto text) { part = text; })
+            .add("--jobs", "N", "how many, at least 1000; 200000 unless told",
+                 [&](auto text) { how.jobs = std::max(1000, std::atoi(text.data())); })
+            .add("--quick", "", "fewer jobs, less time", [&](auto) { how = scale::quick(); })
+            .read(argc, argv);
+    if (ended) return *ended;
+    if (!url.empty() && only.empty()) return bench::options::wrong("--url needs --only STORE");
+    if (!part.empty() && url.empty()) return bench::options::wrong("--part needs --url URL");
     try {
         if (!part.empty()) {
             constexpr std::string_view parts[] = {"latency", "enqueue", "drain", "kept"};

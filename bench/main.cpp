@@ -1,5 +1,4 @@
-// holdfast_bench [--out FOLDER] [--quick] [Google Benchmark's own options]: measures, prints a table, writes
-// FOLDER/pipeline.json, and fails when a promise about speed is not kept.
+// Measures policies, prints a table, writes pipeline.json, and fails when a promise about speed is not kept.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <benchmark/benchmark.h>
 
 #include "best_of.hpp"
+#include "options.hpp"
 #include "sleepers.hpp"
 #include "subjects.hpp"
 
@@ -111,12 +111,13 @@ int main(int argc, char** argv) {
     std::string min_time = "--benchmark_min_time=0.05";
     std::string interleave = "--benchmark_enable_random_interleaving=true";
     std::vector<char*> rest{argv[0], repetitions.data(), min_time.data(), interleave.data()};
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view argument = argv[i];
-        if (argument == "--out" && i + 1 < argc) out = argv[++i];
-        else if (argument == "--quick") repetitions = "--benchmark_repetitions=1";
-        else rest.push_back(argv[i]);
-    }
+    const auto ended =
+        bench::options(
+            "Measures the happy path of policies, sleepers and timers. The exit code is 1 when a promise was not kept.")
+            .add("--out", "FOLDER", "write FOLDER/pipeline.json", [&](auto folder) { out = folder; })
+            .add("--quick", "", "one repetition", [&](auto) { repetitions = "--benchmark_repetitions=1"; })
+            .read(argc, argv, &rest);
+    if (ended) return *ended;
     rest[1] = repetitions.data();
     int count = static_cast<int>(rest.size());
     benchmark::Initialize(&count, rest.data());

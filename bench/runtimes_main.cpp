@@ -1,6 +1,5 @@
-// holdfast_runtime_bench [--out FOLDER] [--quick] [Google Benchmark's own options]: measures the runtimes side by side,
-// prints a table, writes FOLDER/runtimes.json, and fails when a promise about speed is not kept. Without folly the half
-// that needs it is left out.
+// Measures the runtimes side by side, prints a table, writes runtimes.json, and fails when a promise about speed is not
+// kept. Without folly the half that needs it is left out.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include <holdfast/asio_runtime.hpp>
 
 #include "best_of.hpp"
+#include "options.hpp"
 #include "runtimes.hpp"
 
 namespace {
@@ -89,12 +89,13 @@ int main(int argc, char** argv) {
     std::string min_time = "--benchmark_min_time=0.05";
     std::string interleave = "--benchmark_enable_random_interleaving=true";
     std::vector<char*> rest{argv[0], repetitions.data(), min_time.data(), interleave.data()};
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view argument = argv[i];
-        if (argument == "--out" && i + 1 < argc) out = argv[++i];
-        else if (argument == "--quick") repetitions = "--benchmark_repetitions=1";
-        else rest.push_back(argv[i]);
-    }
+    const auto ended =
+        bench::options(
+            "Measures policies on the runtimes side by side. The exit code is 1 when a promise was not kept.")
+            .add("--out", "FOLDER", "write FOLDER/runtimes.json", [&](auto folder) { out = folder; })
+            .add("--quick", "", "one repetition", [&](auto) { repetitions = "--benchmark_repetitions=1"; })
+            .read(argc, argv, &rest);
+    if (ended) return *ended;
     rest[1] = repetitions.data();
     int count = static_cast<int>(rest.size());
     benchmark::Initialize(&count, rest.data());

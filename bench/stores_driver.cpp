@@ -105,39 +105,62 @@ double driven_store::drain(int batch, int lanes) {
     return total / seconds_since(start);
 }
 
-double driven_store::claim_p99_us(int samples, int rounds) {
-    std::vector<double> each;
-    for (int i = 0; i < rounds; ++i) each.push_back(claim_p99_us(samples));
-    return median(std::move(each));
+double driven_store::claim_us() {
+    await(jobs().enqueue(make(10, due::now(), 0s)));
+    const auto start = steady_clock::now();
+    const auto claimed = await(jobs().claim({{"default"}, 10, 1min, "worker-1"}));
+    const double took = seconds_since(start) * 1e6;
+    std::vector<settlement> ends;
+    for (const claimed_job& each : claimed) ends.push_back({&each.lease, settlement::kind::succeed, {}, {}, {}});
+    await(jobs().settle(ends));
+    return took;
 }
 
-double driven_store::claim_p99_us(int samples) {
-    std::vector<double> took;
-    for (int i = 0; i < samples; ++i) {
-        await(jobs().enqueue(make(10, due::now(), 0s)));
-        const auto start = steady_clock::now();
-        const auto claimed = await(jobs().claim({{"default"}, 10, 1min, "worker-1"}));
-        took.push_back(seconds_since(start) * 1e6);
-        std::vector<settlement> ends;
-        for (const claimed_job& each : claimed) ends.push_back({&each.lease, settlement::kind::succeed, {}, {}, {}});
-        await(jobs().settle(ends));
+std::pair<double, double> claim_p99_us(driven_store& one, driven_store& other, int samples, int rounds) {
+    const auto p99 = [](std::vector<double> took) {
+        std::ranges::sort(took);
+        return took.at(took.size() * 99 / 100);
+    };
+    for (int i = 0; i < samples / 4; ++i) one.claim_us(), other.claim_us(); // until caches are warm
+    std::vector<double> of_one;
+    std::vector<double> of_other;
+    for (int round = 0; round < rounds; ++round) {
+        std::vector<double> took_one;
+        std::vector<double> took_other;
+        for (int i = 0; i < samples; ++i) {
+            took_one.push_back(one.claim_us());
+            took_other.push_back(other.claim_us());
+        }
+        of_one.push_back(p99(std::move(took_one)));
+        of_other.push_back(p99(std::move(took_other)));
     }
-    std::ranges::sort(took);
-    return took.at(took.size() * 99 / 100);
+    return {median(std::move(of_one)), median(std::move(of_other))};
 }
 
 std::pair<double, double> driven_store::page_times_us(int page, int pages) {
-    std::vector<double> took;
-    std::string cursor;
-    for (int i = 0; i < pages; ++i) {
-        const auto start = steady_clock::now();
-        const job_page found = await(jobs().list({job_state::dead_letter, {}, {}}, page, cursor));
-        took.push_back(seconds_since(start) * 1e6);
-        cursor = found.next;
-        if (cursor.empty()) break;
+    const auto read = [&](const std::string& from) {
+        return await(jobs().list({job_state::dead_letter, {}, {}}, page, from)).next;
+    };
+    std::vector<std::string> cursors{""};
+    while (static_cast<int>(cursors.size()) < pages) {
+        std::string next = read(cursors.back());
+        if (next.empty()) break;
+        cursors.push_back(std::move(next));
     }
-    const auto some = static_cast<std::ptrdiff_t>(std::min<std::size_t>(took.size(), 50));
-    return {median({took.begin(), took.begin() + some}), median({took.end() - some, took.end()})};
+    const auto time_of = [&](const std::string& from) {
+        const auto start = steady_clock::now();
+        read(from);
+        return seconds_since(start) * 1e6;
+    };
+    const std::size_t some = std::min<std::size_t>(cursors.size(), 50);
+    std::vector<double> first;
+    std::vector<double> last;
+    for (int round = 0; round < 10; ++round)
+        for (std::size_t i = 0; i < some; ++i) {
+            first.push_back(time_of(cursors[i]));
+            last.push_back(time_of(cursors[cursors.size() - some + i]));
+        }
+    return {median(std::move(first)), median(std::move(last))};
 }
 
 void driven_store::bury(int rows, int batch) {

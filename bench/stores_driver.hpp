@@ -48,10 +48,10 @@ public:
     // Claims and settles until there is nothing left, by several lanes at once.
     double drain(int batch, int lanes);
 
-    // Of claims of ten jobs, with nothing else going on; in microseconds. Of several rounds: the median.
-    double claim_p99_us(int samples);
-    double claim_p99_us(int samples, int rounds);
-    // Reads a list of dead letters of that many pages; the median time of its first pages and of its last, in microseconds.
+    // Ten jobs are enqueued, claimed and settled; how long the claim took, in microseconds.
+    double claim_us();
+    // Reads a list of dead letters of that many pages, then its first pages and its last in turn; the median time of both,
+    // in microseconds.
     std::pair<double, double> page_times_us(int page, int pages);
     // What has been claimed is ended as dead letters.
     void bury(int rows, int batch);
@@ -74,5 +74,8 @@ private:
     holdfast::identifier_source ids_;
     const std::string body_ = std::string(body_size, 'x');
 };
+
+// p99 of that many claims of ten, in microseconds, of two stores in turn, claim by claim; of several rounds the median.
+std::pair<double, double> claim_p99_us(driven_store& one, driven_store& other, int samples, int rounds);
 
 } // namespace bench

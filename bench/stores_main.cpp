@@ -1,30 +1,36 @@
-// holdfast_store_bench [--out FOLDER] [--quick] [--only STORE]: measures the stores beside what their servers and
-// libraries do by themselves, prints a table, writes FOLDER/stores.json, and fails when a promise is not kept.
+// Measures the stores beside what their servers and libraries do by themselves, prints a table, writes stores.json, and
+// fails when a promise is not kept.
 #include <cstdio>
 #include <exception>
 #include <optional>
 #include <string_view>
 
+#include "options.hpp"
 #include "stores.hpp"
 
 int main(int argc, char** argv) {
     std::optional<std::filesystem::path> out;
     std::string_view only;
     bench::store_scale scale;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view argument = argv[i];
-        if (argument == "--out" && i + 1 < argc) out = argv[++i];
-        else if (argument == "--only" && i + 1 < argc) only = argv[++i];
-        else if (argument == "--quick") scale = bench::store_scale::quick();
-        else {
-            std::fprintf(stderr, "error: unknown argument \"%s\"; use --out FOLDER, --quick, --only STORE\n", argv[i]);
-            return 2;
-        }
-    }
+    const auto ended =
+        bench::options(
+            "Measures the stores on servers of its own, in turn with what SQLite's raw statements, pgbench and\n"
+            "redis-benchmark do. The exit code is 1 when a promise was not kept. About 10 minutes.")
+            .add("--out", "FOLDER", "write FOLDER/stores.json", [&](auto folder) { out = folder; })
+            .add("--only", "STORE", "sqlite, postgres or redis", [&](auto store) { only = store; })
+            .add("--quick", "", "fewer jobs, fewer rounds, a tenth of the history",
+                 [&](auto) { scale = bench::store_scale::quick(); })
+            .read(argc, argv);
+    if (ended) return *ended;
     bench::store_report report;
     try {
-        for (const auto& [name, measure] : bench::store_measurements())
-            if (only.empty() || only == name) measure(report, scale);
+        bool any = false;
+        for (const auto& [name, measure] : bench::store_measurements()) {
+            if (!only.empty() && only != name) continue;
+            any = true;
+            measure(report, scale);
+        }
+        if (!any) throw std::runtime_error("there is no store \"" + std::string(only) + "\" to measure here");
         if (out) {
             std::filesystem::create_directories(*out);
             const auto file = *out / "stores.json";
