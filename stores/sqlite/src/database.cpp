@@ -87,6 +87,7 @@ connection::connection(const options& how, access wanted)
     pragma(how.full_sync ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
     pragma("PRAGMA cache_size=-16384");
     pragma("PRAGMA temp_store=MEMORY");
+    pragma(how.secure_delete ? "PRAGMA secure_delete=1" : "PRAGMA secure_delete=0");
     pragma("PRAGMA journal_size_limit=67108864");
     pragma(
         "PRAGMA wal_autocheckpoint=4000"); // pages: 16 MB; each checkpoint flushes the file, and a writer waits for it

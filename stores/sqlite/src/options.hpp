@@ -13,6 +13,7 @@ namespace holdfast::sqlite {
 struct options {
     std::string file; // absolute
     bool full_sync = true;
+    bool secure_delete = false; // some builds of SQLite do it unless told
     duration busy_timeout = std::chrono::seconds{5};
     std::string prefix = "holdfast";
     std::size_t max_payload = store_limits::default_max_payload;

@@ -91,6 +91,7 @@ options read_options(settings& from) {
     if (synchronous != "full" && synchronous != "normal")
         refuse("sqlite: synchronous is \"full\" or \"normal\", not \"" + synchronous + "\"");
     how.full_sync = synchronous == "full";
+    how.secure_delete = from.flag("secure_delete", how.secure_delete);
     how.prefix = from.text("namespace", how.prefix);
     if (!is_namespace(how.prefix))
         refuse("sqlite: the namespace \"" + how.prefix +

@@ -129,6 +129,12 @@ CREATE TABLE {inbox}(
 CREATE INDEX {inbox_expires} ON {inbox}(expires);
 )sql";
 
+// An IN in the condition of an index has SQLite fill a table of its own for every row that it writes.
+constexpr std::string_view version_2 = R"sql(
+DROP INDEX {jobs_open};
+CREATE INDEX {jobs_open} ON {jobs}(queue, priority DESC, due, id, state) WHERE state<4 AND state<>2 AND waits=0;
+)sql";
+
 constexpr std::string_view tables[] = {"jobs",           "job_bodies", "job_outputs", "attempts", "tombstones",
                                        "queues",         "claims",     "idempotency", "locks",    "outbox",
                                        "message_bodies", "inbox",      "meta"};
@@ -136,7 +142,7 @@ constexpr std::string_view tables[] = {"jobs",           "job_bodies", "job_outp
 } // namespace
 
 std::vector<std::string> migrations(std::string_view prefix) {
-    return {expand(prefix, version_1)};
+    return {expand(prefix, version_1), expand(prefix, version_2)};
 }
 
 std::string drop_everything(std::string_view prefix) {

@@ -28,7 +28,7 @@ std::string expand(std::string_view prefix, std::string_view text) {
 namespace {
 
 // Claimable once due, and in the index {jobs_open}. SQLite compares this word for word with the index's own condition.
-#define HOLDFAST_OPEN "state IN (0,1,3) AND waits=0"
+#define HOLDFAST_OPEN "state<4 AND state<>2 AND waits=0"
 
 // What the state machine works on; read by read_machine_row.
 #define HOLDFAST_MACHINE                                                                                               \
