@@ -16,8 +16,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <holdfast/blocking_pool.hpp>
 #include <holdfast/plugin.hpp>
-#include <holdfast/sleep.hpp>
 #include <holdfast/store.hpp>
 #include <holdfast/store_limits.hpp>
 
@@ -108,13 +108,14 @@ private:
 // [/file]
 
 // [blocking]
-// Files block, so the work is done on the runtime's pool. No exception gets past a plugin's boundary.
+// Files block, so the work is done on threads of our own: those of the runtime's pool are for handlers, who may have all of
+// them while a lease has to be renewed. No exception gets past a plugin's boundary.
 template <class Function>
-task<result<std::invoke_result_t<Function&>>> on_pool(runtime& on, Function work) {
+task<result<std::invoke_result_t<Function&>>> on_pool(runtime& on, blocking_pool& threads, Function work) {
     using value = std::invoke_result_t<Function&>;
     error why;
     try {
-        auto running = run_blocking(on, std::move(work));
+        auto running = run_blocking(on, threads, std::move(work));
         if constexpr (std::is_void_v<value>) {
             co_await std::move(running);
             co_return result<void>{};
@@ -132,12 +133,13 @@ task<result<std::invoke_result_t<Function&>>> on_pool(runtime& on, Function work
 
 class file_locks final : public lock_store {
 public:
-    file_locks(runtime& on, fs::path folder) : on_(on), folder_(std::move(folder)) {}
+    file_locks(runtime& on, blocking_pool& threads, fs::path folder)
+        : on_(on), threads_(threads), folder_(std::move(folder)) {}
 
     // [acquire]
     task<result<std::optional<lock_lease>>> try_acquire(std::string resource, duration ttl) override {
         if (auto fine = check(resource, ttl); !fine) co_return std::unexpected(std::move(fine.error()));
-        auto taking = on_pool(on_, [this, resource, ttl]() -> std::optional<lock_lease> {
+        auto taking = on_pool(on_, threads_, [this, resource, ttl]() -> std::optional<lock_lease> {
             const locked_file file(path_of(resource), true);
             record r = file.read();
             const std::int64_t now = now_us();
@@ -161,7 +163,7 @@ private:
     // The lease may be gone before a task gets its turn, so these take copies.
     task<result<void>> renew_it(std::string resource, std::uint64_t token, duration ttl) {
         if (auto fine = check(resource, ttl); !fine) co_return fine;
-        auto renewing = on_pool(on_, [this, resource, token, ttl] {
+        auto renewing = on_pool(on_, threads_, [this, resource, token, ttl] {
             const locked_file file(path_of(resource), false);
             record r = file.exists() ? file.read() : record{};
             const std::int64_t now = now_us();
@@ -174,7 +176,7 @@ private:
     }
     // [/renew]
     task<result<void>> release_it(std::string resource, std::uint64_t token) {
-        auto releasing = on_pool(on_, [this, resource, token] {
+        auto releasing = on_pool(on_, threads_, [this, resource, token] {
             const locked_file file(path_of(resource), false);
             record r = file.exists() ? file.read() : record{};
             if (r.token != token || r.until == 0) return; // lost already: not an error
@@ -209,13 +211,14 @@ private:
     }
 
     runtime& on_;
+    blocking_pool& threads_;
     const fs::path folder_;
 };
 
 // [store]
 class file_store final : public store {
 public:
-    file_store(runtime& on, fs::path folder) : on_(on), folder_(std::move(folder)), locks_(on, folder_) {}
+    file_store(runtime& on, fs::path folder) : on_(on), folder_(std::move(folder)), locks_(on, threads_, folder_) {}
 
     std::string_view name() const noexcept override { return "files"; }
     store_capabilities capabilities() const override {
@@ -224,18 +227,19 @@ public:
     lock_store* locks() noexcept override { return &locks_; }
 
     task<result<void>> prepare() override {
-        return on_pool(on_, [folder = folder_] { fs::create_directories(folder); });
+        return on_pool(on_, threads_, [folder = folder_] { fs::create_directories(folder); });
     }
     task<result<store_time>> now() override {
         co_return store_time(std::chrono::microseconds(now_us())); // one machine, one clock
     }
     task<result<void>> destroy() override {
-        return on_pool(on_, [folder = folder_] { fs::remove_all(folder); });
+        return on_pool(on_, threads_, [folder = folder_] { fs::remove_all(folder); });
     }
 
 private:
     runtime& on_;
     const fs::path folder_;
+    blocking_pool threads_{4, 10'000}; // at most: threads, calls that wait for one
     file_locks locks_;
 };
 

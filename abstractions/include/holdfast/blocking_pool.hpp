@@ -1,5 +1,5 @@
 // Threads for work that blocks: at most so many, started when needed and kept; at most so much work waiting, in the
-// order in which it came. For authors of runtimes.
+// order in which it came. For authors of runtimes, and of stores and transports that wait for a server or a disk.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,8 @@
 
 #include <holdfast/detail/work_list.hpp>
 #include <holdfast/runtime.hpp>
+#include <holdfast/sleep.hpp>
+#include <holdfast/task.hpp>
 
 namespace holdfast {
 
@@ -110,5 +112,11 @@ private:
     bool stopped_ = false;
     std::vector<std::thread> threads_;
 };
+
+// Runs a blocking function on a pool of one's own and comes back to a runtime thread with its value.
+template <class Function>
+task<std::invoke_result_t<Function&>> run_blocking(runtime& on, blocking_pool& threads, Function function) {
+    return detail::run_blocking_at(threads, &blocking_pool::post, on, std::move(function));
+}
 
 } // namespace holdfast

@@ -94,10 +94,13 @@ private:
     std::optional<std::stop_callback<cancel_sleep>> on_stop_;
 };
 
+// Goes on as work that was posted there: to a runtime, to a blocking_pool. Gives false, on the same thread, when it is not
+// taken.
+template <class Place>
 class resume_elsewhere : work {
 public:
-    using poster = bool (runtime::*)(work&) noexcept;
-    resume_elsewhere(runtime& on, poster how) noexcept : on_(on), how_(how) { run = &resume; }
+    using poster = bool (Place::*)(work&) noexcept;
+    resume_elsewhere(Place& on, poster how) noexcept : on_(on), how_(how) { run = &resume; }
 
     bool await_ready() const noexcept { return false; }
     bool await_suspend(std::coroutine_handle<> awaiting) noexcept {
@@ -112,7 +115,7 @@ public:
 private:
     static void resume(work& w, wake) noexcept { static_cast<resume_elsewhere&>(w).awaiting_.resume(); }
 
-    runtime& on_;
+    Place& on_;
     poster how_;
     std::coroutine_handle<> awaiting_;
     bool taken_ = false;
@@ -129,16 +132,18 @@ inline detail::sleeper sleep_for(runtime& on, duration d, std::stop_token stop =
 }
 
 // Goes on as posted work on a runtime thread. Gives false, on the same thread, when the runtime has stopped.
-inline detail::resume_elsewhere resume_on(runtime& on) noexcept {
+inline detail::resume_elsewhere<runtime> resume_on(runtime& on) noexcept {
     return {on, &runtime::post};
 }
 
-// Runs a blocking function on the runtime's bounded pool and comes back to a runtime thread with its value. Throws
-// failed(errc::overloaded) when the pool's queue is full or the runtime has stopped.
-template <class Function>
-task<std::invoke_result_t<Function&>> run_blocking(runtime& on, Function function) {
+namespace detail {
+
+// Runs the function over there and comes back to a runtime thread with its value.
+template <class Place, class Function>
+task<std::invoke_result_t<Function&>> run_blocking_at(Place& there, typename resume_elsewhere<Place>::poster how,
+                                                      runtime& on, Function function) {
     using value = std::invoke_result_t<Function&>;
-    detail::resume_elsewhere to_pool(on, &runtime::post_blocking);
+    resume_elsewhere<Place> to_pool(there, how);
     if (!co_await to_pool)
         throw failed({on.stopped() ? errc::stopped : errc::overloaded,
                       on.stopped() ? "the runtime has stopped" : "the blocking pool's queue is full", std::nullopt});
@@ -162,6 +167,16 @@ task<std::invoke_result_t<Function&>> run_blocking(runtime& on, Function functio
         if (thrown) std::rethrow_exception(std::move(thrown));
         co_return std::move(*result);
     }
+}
+
+} // namespace detail
+
+// Runs a blocking function on the runtime's bounded pool and comes back to a runtime thread with its value. Throws
+// failed(errc::overloaded) when the pool's queue is full, failed(errc::stopped) when the runtime has stopped. The pool is for
+// handlers, who may have all of it for long: what they depend on, such as a store, has a blocking_pool of its own.
+template <class Function>
+task<std::invoke_result_t<Function&>> run_blocking(runtime& on, Function function) {
+    return detail::run_blocking_at(on, &runtime::post_blocking, on, std::move(function));
 }
 
 // The same for code that is not a coroutine: blocks the calling thread.

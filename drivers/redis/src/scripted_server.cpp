@@ -120,7 +120,7 @@ task<result<reply>> scripted_server::run(std::size_t which, arguments with, acce
         if (on_.borrow_thread()) co_return run_now(which, *what, std::nullopt, a);
         begun = connections_.begin(*what);
         const auto wait = [&] { return run_now(which, *what, std::exchange(begun, std::nullopt), a); };
-        co_return co_await run_blocking(on_, wait);
+        co_return co_await run_blocking(on_, threads_, wait);
     } catch (const failed& e) {
         problem = e.what_failed();
     } catch (const std::exception& e) {
@@ -142,7 +142,7 @@ result<reply> scripted_server::run_here(std::size_t which, arguments with, acces
 template <class T>
 task<result<T>> scripted_server::blocking(result<T> (scripted_server::*function)()) {
     try {
-        co_return co_await run_blocking(on_, [&] { return (this->*function)(); });
+        co_return co_await run_blocking(on_, threads_, [&] { return (this->*function)(); });
     } catch (const failed& e) {
         co_return std::unexpected(e.what_failed());
     } catch (const std::exception& e) {

@@ -1,4 +1,5 @@
 // What holds for every store, whatever it offers.
+#include "held_threads.hpp"
 #include "store_lab.hpp"
 
 namespace holdfast::conformance {
@@ -115,6 +116,57 @@ void clocks_agree(store_lab& in) {
     check(before <= there && there <= after, "two instances read one clock, the store's");
 }
 
+// What a worker does for jobs whose handlers run.
+task<result<void>> work_on_a_job(job_store& jobs, new_job one) {
+    auto enqueueing = jobs.enqueue({std::move(one)});
+    if (auto done = co_await std::move(enqueueing); !done) co_return std::unexpected(done.error());
+    auto claiming = jobs.claim({{"default"}, 1, 1min, "kit"});
+    const auto claimed = co_await std::move(claiming);
+    if (!claimed) co_return std::unexpected(claimed.error());
+    if (claimed->size() != 1) co_return fail(errc::internal, "the job was not claimed");
+    const job_lease* const held[] = {&claimed->front().lease};
+    auto beating = jobs.heartbeat(held, 1min);
+    if (auto done = co_await std::move(beating); !done) co_return std::unexpected(done.error());
+    const settlement ends[] = {{&claimed->front().lease, settlement::kind::succeed, {}, {}, {}}};
+    auto settling = jobs.settle(ends);
+    if (auto done = co_await std::move(settling); !done) co_return std::unexpected(done.error());
+    co_return result<void>{};
+}
+
+task<result<void>> hold_a_lock(lock_store& locks) {
+    auto taking = locks.try_acquire("held", 1min);
+    const auto taken = co_await std::move(taking);
+    if (!taken) co_return std::unexpected(taken.error());
+    if (!*taken) co_return fail(errc::internal, "the lock was not free");
+    auto renewing = locks.renew(**taken, 1min);
+    if (auto done = co_await std::move(renewing); !done) co_return done;
+    auto releasing = locks.release(**taken);
+    co_return co_await std::move(releasing);
+}
+
+template <class T>
+task<result<void>> without_value(task<result<T>> call) {
+    auto done = co_await std::move(call);
+    if (!done) co_return std::unexpected(done.error());
+    co_return result<void>{};
+}
+
+void waits_for_no_handler(store_lab& in) {
+    std::vector<task<result<void>>> calls;
+    holdfast::store& store = in.store();
+    for (int i = 0; i < 20; ++i) calls.push_back(without_value(store.now()));
+    if (auto* jobs = store.jobs()) calls.push_back(work_on_a_job(*jobs, any_job(in)));
+    if (auto* locks = store.locks()) calls.push_back(hold_a_lock(*locks));
+    if (auto* keys = store.idempotency()) calls.push_back(without_value(keys->try_claim("key", 1h)));
+    if (auto* outbox = store.outbox())
+        calls.push_back(outbox->append({{in.next_id(), "topic", "", {.type = "t", .body = "{}"}, {}}}));
+    const held_threads held(in.on());
+    for (auto& each : in.at_once(std::move(calls)))
+        in.value_of(std::move(each), "a call while handlers have all threads");
+    check(!held.were_waited_for(),
+          "a store does not wait for the runtime's blocking threads, which are the handlers': it has its own");
+}
+
 } // namespace
 
 store_case_list store_basics() {
@@ -125,6 +177,7 @@ store_case_list store_basics() {
         {"the clock goes on and never goes back", &clock_goes_on},
         {"two instances read the same clock", &clocks_agree},
         {"what is not offered answers unsupported", &absent_is_unsupported},
+        {"calls go on while handlers have every blocking thread of the runtime", &waits_for_no_handler},
         {"a second instance sees what the first wrote", &instances_share},
         {"an acknowledged write outlives the instance when the store says so", &data_outlives_the_instance},
         {"destroy() leaves an empty store, and can be called again", &destroy_leaves_nothing},

@@ -5,6 +5,7 @@
 
 #include <holdfast/store_conformance.hpp>
 
+#include "held_threads.hpp"
 #include "transport_lab.hpp"
 
 namespace holdfast::conformance {
@@ -39,6 +40,34 @@ void of_the_slowest(transport_lab& in) { // max_backlog = 10
     in.refused(user.transport().publish({user.make("")}), {errc::overloaded}, "while the other does not");
     check(in.ok(user.transport().unsubscribe("mail"), "unsubscribe"), "it was there");
     user.publish("");
+}
+
+task<result<void>> carry_one(event_transport& transport, envelope one) {
+    auto subscribing = transport.subscribe({"billing", {"orders"}, false});
+    if (auto done = co_await std::move(subscribing); !done) co_return done;
+    auto publishing = transport.publish({std::move(one)});
+    if (auto done = co_await std::move(publishing); !done) co_return done;
+    auto receiving = transport.receive("billing", 1, 1min, "kit");
+    const auto got = co_await std::move(receiving);
+    if (!got) co_return std::unexpected(got.error());
+    if (got->size() != 1) co_return fail(errc::internal, "the message was not received");
+    const delivery_lease* const held[] = {&got->front().lease};
+    auto renewing = transport.renew(held, 1min);
+    if (auto done = co_await std::move(renewing); !done) co_return std::unexpected(done.error());
+    const delivery_settlement ends[] = {{&got->front().lease, kind::acknowledge, {}, 1, {}}};
+    auto settling = transport.settle(ends);
+    if (auto done = co_await std::move(settling); !done) co_return std::unexpected(done.error());
+    co_return result<void>{};
+}
+
+void waits_for_no_handler(transport_lab& in) {
+    std::vector<task<result<void>>> calls;
+    calls.push_back(carry_one(in.transport(), event_user(in).make("")));
+    const held_threads held(in.on());
+    for (auto& each : in.at_once(std::move(calls)))
+        in.value_of(std::move(each), "a call while handlers have all threads");
+    check(!held.were_waited_for(),
+          "a transport does not wait for the runtime's blocking threads, which are the handlers': it has its own");
 }
 
 void forgets_what_is_old(transport_lab& in) { // keep = 1s
@@ -158,6 +187,7 @@ transport_case_list transport_care_cases() {
         {"the slowest subscription counts, until it is forgotten", of_the_slowest, {{"max_backlog", "10"}}},
         {"forgets what is old and nobody needs", forgets_what_is_old, {{"keep", "1s"}}},
         {"forgets a little at a time", a_little_at_a_time, {{"keep", "200ms"}}},
+        {"calls go on while handlers have every blocking thread of the runtime", waits_for_no_handler},
         {"hints when something may be received, until the watch ends", hinted},
         {"hints when the next of a key may be received", hinted_about_the_next_of_a_key},
         {"hints of another instance", hinted_from_elsewhere},

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <holdfast/blocking_pool.hpp>
 #include <holdfast/redis/arguments.hpp>
 #include <holdfast/redis/hint_listener.hpp>
 #include <holdfast/redis/pool.hpp>
@@ -50,7 +51,7 @@ public:
     // The library must outlive it.
     scripted_server(options settings, runtime& runs_on, const script_library& scripts)
         : how_(std::move(settings)), on_(runs_on), scripts_(scripts), places_(how_), connections_(how_, places_),
-          hints_(how_, places_, key("hints"), on_) {}
+          threads_(how_.connections, most_calls_waiting), hints_(how_, places_, key("hints"), on_) {}
 
     // The script's answer; never an error reply.
     task<result<reply>> run(std::size_t which, arguments with, access a);
@@ -79,6 +80,8 @@ private:
     result<void> check_memory(persistence& into);
     result<void> load_scripts();
 
+    static constexpr std::size_t most_calls_waiting = 1'000'000;
+
     const options how_;
     runtime& on_;
     const script_library& scripts_;
@@ -89,6 +92,8 @@ private:
     std::vector<std::string> hashes_;
     persistence keeps_;
     bool alone_ = false;
+    blocking_pool
+        threads_; // those of the runtime may all be taken by handlers, whose leases have to be renewed all the same
     hint_listener hints_; // the first to go
 };
 
