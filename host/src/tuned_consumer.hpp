@@ -20,8 +20,8 @@ public:
     std::string_view topic() const noexcept override { return inner_->topic(); }
     const consumer_options& options() const noexcept override { return options_; }
     bool wants_unit() const noexcept override { return inner_->wants_unit(); }
-    task<result<void>> run(const envelope& what, event_context& context, unit_of_work* unit) override {
-        return inner_->run(what, context, unit);
+    task<result<void>> run(const envelope& what, event_context& context, unit_opener* units) override {
+        return inner_->run(what, context, units);
     }
 
 private:

@@ -33,8 +33,17 @@ public:
     std::string_view topic() const noexcept override { return topic_; }
     const consumer_options& options() const noexcept override { return how_; }
     bool wants_unit() const noexcept override { return unit_; }
-    task<result<void>> run(const envelope& what, event_context& context, unit_of_work* unit) override {
-        return run_(what, context, unit);
+    task<result<void>> run(const envelope& what, event_context& context, unit_opener* units) override {
+        unit_of_work* unit = nullptr;
+        if (units != nullptr) {
+            auto opening = units->open();
+            const auto opened = co_await std::move(opening);
+            if (!opened) co_return std::unexpected(opened.error());
+            if (*opened == nullptr) co_return result<void>{};
+            unit = *opened;
+        }
+        auto running = run_(what, context, unit);
+        co_return co_await std::move(running);
     }
 
 private:

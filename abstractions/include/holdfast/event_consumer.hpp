@@ -25,6 +25,7 @@
 #include <holdfast/event.hpp>
 #include <holdfast/event_context.hpp>
 #include <holdfast/payload.hpp>
+#include <holdfast/sync_wait.hpp>
 #include <holdfast/task.hpp>
 #include <holdfast/unit_of_work.hpp>
 
@@ -46,6 +47,18 @@ struct consumer_options {
     bool from_start = false; // when its subscription is new: also what was published before and is still kept
 };
 
+// Where a handler gets the unit of work that it runs in. A blocking one has its thread by then: an open unit may hold up
+// everybody else who writes, so none is kept open by somebody in line.
+class unit_opener {
+public:
+    // Called once a run, when the handler is about to begin. Null: its consumer has had the event, so it must not. The unit
+    // belongs to whoever runs the consumer, who also commits it.
+    virtual task<result<unit_of_work*>> open() = 0;
+
+protected:
+    ~unit_opener() = default;
+};
+
 // Any thread; several runs at once.
 class event_consumer {
 public:
@@ -55,9 +68,9 @@ public:
     virtual std::string_view topic() const noexcept = 0; // the event's name
     virtual const consumer_options& options() const noexcept = 0;
     virtual bool wants_unit() const noexcept = 0;
-    // `unit` is given exactly when it wants one. A handler's exception leaves it as it is; a returned failure comes back as
-    // one. `what`, `context` and the unit must stay until the task has ended.
-    virtual task<result<void>> run(const envelope& what, event_context& context, unit_of_work* unit) = 0;
+    // `units` is given exactly when it wants one. A handler's exception leaves it as it is; a returned failure comes back as
+    // one, and so does that of opening the unit. All three must stay until the task has ended.
+    virtual task<result<void>> run(const envelope& what, event_context& context, unit_opener* units) = 0;
 
 protected:
     event_consumer() = default;
@@ -127,10 +140,10 @@ Event decode_event(const envelope& from) {
 
 template <class Event, class Handler>
 class typed_event_consumer final : public event_consumer {
-    static_assert(
-        is_handler_value<typename awaited<decltype(call_event_handler<Handler, Event>(
-            std::declval<Handler&>(), std::declval<Event>(), nullptr, std::declval<event_context&>()))>::type>,
-        "a consumer returns void or result<void>, or a task of one of them");
+    using handler_result = decltype(call_event_handler<Handler, Event>(std::declval<Handler&>(), std::declval<Event>(),
+                                                                       nullptr, std::declval<event_context&>()));
+    static_assert(is_handler_value<typename awaited<handler_result>::type>,
+                  "a consumer returns void or result<void>, or a task of one of them");
 
 public:
     typed_event_consumer(std::string name, Handler handler, consumer_options options)
@@ -141,12 +154,37 @@ public:
     const consumer_options& options() const noexcept override { return options_; }
     bool wants_unit() const noexcept override { return event_handler_with_unit<Handler, Event>; }
 
-    task<result<void>> run(const envelope& what, event_context& context, unit_of_work* unit) override {
+    task<result<void>> run(const envelope& what, event_context& context, unit_opener* units) override {
         Event event = decode_event<Event>(what);
-        auto running = run_handler(context.runtime(), [&]() -> decltype(auto) {
+        unit_of_work* unit = nullptr;
+        const auto call = [&]() -> decltype(auto) {
             return call_event_handler(handler_, std::move(event), unit, context);
-        });
-        co_return co_await std::move(running);
+        };
+        if constexpr (is_task<handler_result>) {
+            if (units != nullptr) {
+                auto opening = units->open();
+                const auto opened = co_await std::move(opening);
+                if (!opened) co_return std::unexpected(opened.error());
+                if (*opened == nullptr) co_return result<void>{};
+                unit = *opened;
+            }
+            auto running = run_handler(context.runtime(), call);
+            co_return co_await std::move(running);
+        } else {
+            context.handler_waits();
+            auto running = run_blocking(context.runtime(), [&]() -> result<void> {
+                context.handler_begins();
+                if (units != nullptr) {
+                    const auto opened = sync_wait(context.runtime(), units->open());
+                    if (!opened) return std::unexpected(opened.error());
+                    if (*opened == nullptr) return {};
+                    unit = *opened;
+                }
+                if constexpr (std::is_void_v<handler_result>) return call(), result<void>{};
+                else return call();
+            });
+            co_return co_await std::move(running);
+        }
     }
 
 private:

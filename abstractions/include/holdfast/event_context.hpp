@@ -9,6 +9,7 @@
 
 #include <holdfast/event.hpp>
 #include <holdfast/event_transport.hpp>
+#include <holdfast/handler_clock.hpp>
 #include <holdfast/logger.hpp>
 #include <holdfast/runtime.hpp>
 
@@ -28,6 +29,7 @@ public:
         int redeliveries = 0;
         int crashes = 0;
         int generation = 1;
+        handler_clock* clock = nullptr; // if there is one to ask
     };
     event_context(const facts& what, holdfast::runtime& on, logger& log, std::stop_token stop, holdfast::events* client)
         : facts_(what), on_(on), log_(log), stop_(std::move(stop)), events_(client) {}
@@ -70,6 +72,13 @@ public:
             throw failed({errc::unsupported, "this context has no events to publish with", std::nullopt});
         return *events_;
     }
+
+    // For whoever calls a blocking handler; see handler_clock.
+    void handler_waits() const noexcept {
+        if (facts_.clock != nullptr) facts_.clock->handler_waits();
+    }
+    // Throws operation_cancelled where the run has to stop by now.
+    void handler_begins() const { detail::begin_handler(facts_.clock, stop_); }
 
 private:
     const facts facts_;

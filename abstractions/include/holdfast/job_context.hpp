@@ -11,6 +11,7 @@
 
 #include <holdfast/duration.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/handler_clock.hpp>
 #include <holdfast/identifier.hpp>
 #include <holdfast/job_header.hpp>
 #include <holdfast/logger.hpp>
@@ -26,18 +27,6 @@ class jobs;
 struct job_progress {
     int percent = 0;
     std::string note;
-};
-
-// Told by whoever calls a blocking handler: while it waits for a thread its timeouts do not run, and it may be called off.
-// Any thread.
-class handler_clock {
-public:
-    virtual void handler_waits() noexcept = 0;
-    // On the thread that it has got. False: it must not begin any more.
-    virtual bool handler_begins() noexcept = 0;
-
-protected:
-    ~handler_clock() = default;
 };
 
 // Valid until the handler has ended. Any thread.
@@ -127,10 +116,7 @@ public:
         if (facts_.clock != nullptr) facts_.clock->handler_waits();
     }
     // Throws operation_cancelled where the run has to stop by now.
-    void handler_begins() const {
-        if (stop_.stop_requested() || (facts_.clock != nullptr && !facts_.clock->handler_begins()))
-            throw operation_cancelled("asked to stop before its handler had begun");
-    }
+    void handler_begins() const { detail::begin_handler(facts_.clock, stop_); }
 
     // For whoever runs the handler: what it said, taken out.
     std::optional<job_progress> take_progress() {

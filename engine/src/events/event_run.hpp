@@ -52,18 +52,25 @@ struct event_lane {
     std::map<std::string, time_point, std::less<>> unknown_topics; // when they were last complained of
 };
 
-// The worker's lock guards it; `what`, `in` and `kind` do not change.
-struct event_run {
-    event_run(delivery received, event_lane& by, const consumer_kind* known)
-        : what(std::move(received)), in(by), kind(known) {}
+namespace detail {
+struct event_worker_state;
+}
+
+// The worker's lock guards it; `what`, `in`, `kind` and `owner` do not change.
+struct event_run final : handler_clock {
+    event_run(delivery received, event_lane& by, const consumer_kind* known, detail::event_worker_state& worker)
+        : what(std::move(received)), in(by), kind(known), owner(worker) {}
 
     delivery what;
     event_lane& in;
     const consumer_kind* const kind; // null: nobody here consumes the topic
-    std::size_t place = 0;           // in the worker's list of all
+    detail::event_worker_state& owner;
+    std::size_t place = 0; // in the worker's list of all
 
     bool held = false;      // it is there
     bool running = false;   // its handler is being called, or waits to be called again
+    bool waits = false;     // in this call: a blocking handler has to get a thread first, or had to
+    bool begun = false;     // it has got one
     bool unsettled = false; // something has to be written
     bool suspect = false;
     bool duplicate = false;   // its consumer has had it
@@ -80,6 +87,11 @@ struct event_run {
 
     // What the inbox knows it under: replays run again.
     std::string inbox_name() const { return std::to_string(what.generation) + ":" + in.of.name; }
+
+    // Nothing of the call can have happened.
+    bool never_began() const noexcept { return waits && !begun; }
+    void handler_waits() noexcept override;  // handle.cpp
+    bool handler_begins() noexcept override; // handle.cpp
 };
 
 inline delivery_settlement release(duration after = {}) {

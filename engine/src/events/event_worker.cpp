@@ -77,6 +77,7 @@ void event_worker_state::launch() {
     const self s = shared_from_this();
     care.spawn(settle(s));
     care.spawn(mind(s));
+    care.spawn(renew(s));
     for (event_lane& each : lanes) intake.spawn(feed(s, each));
     intake.spawn(sweep(s));
 }
@@ -133,6 +134,7 @@ task<void> event_worker_state::stop(self s, std::optional<duration> grace) {
     }
     s->settler.set();
     s->minder.set();
+    s->renewer.set();
     auto settling = s->care.join();
     co_await std::move(settling);
     int left = 0;
@@ -177,6 +179,7 @@ void event_worker_state::abandon() noexcept {
     sweeper.set();
     settler.set();
     minder.set();
+    renewer.set();
     interrupt_all();
     if (alone) outlive(shared_from_this(), intake, care);
 }

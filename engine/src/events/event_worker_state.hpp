@@ -1,7 +1,7 @@
 // What the loops of an event worker and its running handlers share. Every coroutine of a worker keeps it alive.
 //
 //   receives  feed(), one per subscription: transport -> inbox -> rows     runs   run_row(): a slot each
-//   settles   settle(): what has ended -> transport                        care   mind(): leases, deadlines; sweep()
+//   settles   settle(): what has ended -> transport                        care   mind(): deadlines; renew(): leases; sweep()
 #pragma once
 
 #include <cstdint>
@@ -66,18 +66,26 @@ struct event_worker_state : std::enable_shared_from_this<event_worker_state> {
     static task<std::optional<delivery_settlement>> handle(self s, run r);
     std::optional<delivery_settlement> before_run(event_run& r);
     delivery_settlement unknown_topic(event_run& r);
+    // What to write where a handler got no thread, which is not its event's fault; nothing: it was something else.
+    std::optional<delivery_settlement> without_thread(const event_run& r, const std::exception_ptr& thrown);
     void begin_call(event_run& r);
+    bool set_deadline(event_run& r); // under the lock; true: the minder has to be told
+    void wait_for_thread(event_run& r);
+    bool begin_on_thread(event_run& r);
     void end_calls(event_run& r);
     static task<result<void>> call(self s, run r);
     static task<result<void>> call_once(self s, run r, std::stop_token stop);
     static task<result<void>> call_plain(self s, run r, event_context& context);
-    static task<result<void>> call_in_unit(self s, run r, event_context& context);
-    static task<result<std::unique_ptr<unit_of_work>>> begin_unit(self s, run r);
-    // Whether its consumer has had it, by the inbox; asks until there is an answer.
-    static task<result<bool>> has_been_received(self s, run r);
     static task<void> record(self s, run r);
     exception_decision decide_on(event_run& r, const exception_history& so_far, const std::exception_ptr& thrown,
                                  const std::optional<error>& returned);
+
+    // handle_in_unit.cpp
+    struct marked_unit;
+    static task<result<void>> call_in_unit(self s, run r, event_context& context);
+    static task<result<void>> end_unit(self s, run r, std::unique_ptr<unit_of_work> unit, result<void> ended);
+    // Whether its consumer has had it, by the inbox; asks until there is an answer.
+    static task<result<bool>> has_been_received(self s, run r);
 
     // settle.cpp
     static task<void> settle(self s);
@@ -91,6 +99,7 @@ struct event_worker_state : std::enable_shared_from_this<event_worker_state> {
 
     // mind.cpp
     static task<void> mind(self s);
+    static task<void> renew(self s);
     static task<void> sweep(self s);
     time_point watch_deadlines();
     task<bool> beat();
@@ -111,6 +120,7 @@ struct event_worker_state : std::enable_shared_from_this<event_worker_state> {
     int rows_running = 0;
     int suspects = 0;
     time_point next_deadline = never;
+    time_point next_complaint_of_threads{};
     bool started = false;
     bool stopping = false; // nothing more is received or begun
     bool stop_began = false;
@@ -124,6 +134,7 @@ struct event_worker_state : std::enable_shared_from_this<event_worker_state> {
     std::stop_source hurry; // fires when stopping
     wake_signal settler;
     wake_signal minder;
+    wake_signal renewer;
     wake_signal sweeper;
     wake_signal drained;
     task_scope intake; // feeds and sweeps

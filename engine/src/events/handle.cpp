@@ -13,7 +13,8 @@ namespace {
 using kind = delivery_settlement::kind;
 
 constexpr duration complain_every = std::chrono::minutes{1};
-constexpr std::size_t most_unknown_topics = 1000; // remembered
+constexpr duration no_thread_delay = std::chrono::seconds{1}; // until a handler that got no thread is tried again
+constexpr std::size_t most_unknown_topics = 1000;             // remembered
 constexpr int most_tries_to_record = 3;
 
 // The next of its key may follow.
@@ -90,6 +91,10 @@ task<std::optional<delivery_settlement>> event_worker_state::handle(self s, run 
         if (r->stopping) {
             s->end_calls(*r);
             co_return release();
+        }
+        if (auto put_off = s->without_thread(*r, thrown)) {
+            s->end_calls(*r);
+            co_return put_off;
         }
         so_far.calls = std::max(1, r->what.calls + r->calls);
         const exception_decision next = s->decide_on(*r, so_far, thrown, returned);
@@ -181,19 +186,71 @@ delivery_settlement event_worker_state::unknown_topic(event_run& r) {
     return release(after);
 }
 
+std::optional<delivery_settlement> event_worker_state::without_thread(const event_run& r,
+                                                                      const std::exception_ptr& thrown) {
+    const auto* const refused = exception_as<failed>(thrown);
+    if (refused == nullptr || (refused->code() != errc::overloaded && refused->code() != errc::stopped))
+        return std::nullopt;
+    bool complain = false;
+    duration after{};
+    {
+        const time_point now = with.on.now();
+        const std::lock_guard lock(mutex);
+        if (!r.never_began()) return std::nullopt;
+        if (refused->code() == errc::stopped) return release();
+        after = with_jitter(no_thread_delay, random);
+        complain = now >= next_complaint_of_threads;
+        if (complain) next_complaint_of_threads = now + complain_every;
+    }
+    if (complain)
+        with.log.warning(text_of(r) + " is put off by " + to_short_text(no_thread_delay) +
+                         ", and so may be others: " + refused->what() +
+                         "; give the runtime more blocking_threads or a longer blocking_queue, or its consumer less "
+                         "concurrency");
+    return release(after);
+}
+
 void event_worker_state::begin_call(event_run& r) {
+    bool sooner = false;
     {
         const std::lock_guard lock(mutex);
         if (!r.running) r.began = with.on.now();
         r.running = true;
+        r.waits = r.begun = false;
         r.timed_out = false;
         r.stop = std::stop_source();
-        if (!r.kind->options.timeout) return;
-        r.deadline = saturating_add(with.on.now(), *r.kind->options.timeout);
-        if (r.deadline >= next_deadline) return;
-        next_deadline = r.deadline;
+        sooner = set_deadline(r);
     }
-    minder.set();
+    if (sooner) minder.set();
+}
+
+bool event_worker_state::set_deadline(event_run& r) {
+    if (!r.kind->options.timeout) return false;
+    r.deadline = saturating_add(with.on.now(), *r.kind->options.timeout);
+    if (r.deadline >= next_deadline) return false;
+    next_deadline = r.deadline;
+    return true;
+}
+
+// A blocking handler's time does not run until it has a thread. Further attempts within the call get no more of it.
+void event_worker_state::wait_for_thread(event_run& r) {
+    const std::lock_guard lock(mutex);
+    r.waits = true;
+    if (!r.begun && !r.timed_out) r.deadline = never;
+}
+
+bool event_worker_state::begin_on_thread(event_run& r) {
+    bool sooner = false;
+    {
+        const std::lock_guard lock(mutex);
+        if (r.begun) return true;
+        if (stopping) r.stopping = true; // so it goes back
+        if (r.lost || r.stopping || r.timed_out) return false;
+        r.begun = true;
+        sooner = set_deadline(r);
+    }
+    if (sooner) minder.set();
+    return true;
 }
 
 void event_worker_state::end_calls(event_run& r) {
@@ -228,7 +285,8 @@ task<result<void>> event_worker_state::call_once(self s, run r, std::stop_token 
                            .attempt = number,
                            .redeliveries = what.redeliveries,
                            .crashes = what.crashes,
-                           .generation = what.generation},
+                           .generation = what.generation,
+                           .clock = r.get()},
                           s->with.on, s->with.log, std::move(stop), s->with.client);
     auto calling = r->kind->consumer.wants_unit() ? call_in_unit(s, r, context) : call_plain(s, r, context);
     co_return co_await std::move(calling);
@@ -263,97 +321,15 @@ task<void> event_worker_state::record(self s, run r) {
     }
 }
 
-// A unit with the mark of the inbox in it. That the store is away is not the message's fault: waits for it. No unit: its
-// consumer has had it.
-task<result<std::unique_ptr<unit_of_work>>> event_worker_state::begin_unit(self s, run r) {
-    for (int n = 1;; ++n) {
-        auto beginning = s->with.inbox->begin();
-        auto unit = co_await std::move(beginning);
-        std::optional<error> problem;
-        if (!unit) problem = std::move(unit.error());
-        if (!problem && r->kind->options.inbox) {
-            auto marking =
-                s->inbox->receive(r->inbox_name(), r->what.message.id, r->kind->options.remember, unit->get());
-            const auto first = co_await std::move(marking);
-            if (!first) problem = first.error();
-            if (!first || !*first) {
-                auto taking_back = (*unit)->rollback();
-                co_await std::move(taking_back);
-            }
-            if (problem && problem->code == errc::duplicate) problem.reset();
-            if (!problem && (!first || !*first)) co_return std::unique_ptr<unit_of_work>();
-        }
-        if (!problem) {
-            s->inbox_outage.answered(s->who(), "begin a unit of work");
-            co_return unit;
-        }
-        s->inbox_outage.failed(s->who(), "begin a unit of work", *problem);
-        if (!is_passing(problem->code)) co_return std::unexpected(std::move(*problem));
-        if (r->lost || r->stopping || s->is_stopping()) {
-            r->stopping = true;
-            co_return std::unexpected(std::move(*problem));
-        }
-        auto backing_off = s->back_off(n);
-        co_await std::move(backing_off);
-    }
-}
-
-task<result<void>> event_worker_state::call_in_unit(self s, run r, event_context& context) {
-    auto beginning = begin_unit(s, r);
-    auto begun = co_await std::move(beginning);
-    if (!begun) co_return std::unexpected(std::move(begun.error()));
-    const std::unique_ptr<unit_of_work> unit = std::move(*begun);
-    if (unit == nullptr) {
-        r->duplicate = true;
-        co_return result<void>{};
-    }
-    {
-        const std::lock_guard lock(s->mutex);
-        ++r->calls;
-    }
-    result<void> ended;
-    std::exception_ptr thrown;
-    try {
-        auto running = r->kind->consumer.run(r->what.message, context, unit.get());
-        ended = co_await std::move(running);
-    } catch (...) {
-        thrown = std::current_exception();
-    }
-    if (thrown || !ended || r->lost) {
-        auto taking_back = unit->rollback();
-        co_await std::move(taking_back);
-        if (thrown) std::rethrow_exception(thrown);
-        co_return ended;
-    }
-    auto committing = unit->commit();
-    auto committed = co_await std::move(committing);
-    if (committed) co_return committed;
-    const errc code = committed.error().code;
-    if (!r->kind->options.inbox || (code != errc::unknown_outcome && code != errc::duplicate)) co_return committed;
-    // The mark in the inbox tells: it went with the rest, or somebody else's did.
-    auto asking = has_been_received(s, r);
-    const auto received = co_await std::move(asking);
-    if (!received || !*received) co_return committed;
-    r->duplicate = code == errc::duplicate;
-    co_return result<void>{};
-}
-
-task<result<bool>> event_worker_state::has_been_received(self s, run r) {
-    for (int n = 1;; ++n) {
-        auto asking = s->inbox->received(r->inbox_name(), {r->what.message.id});
-        const auto answer = co_await std::move(asking);
-        if (answer) {
-            s->inbox_outage.answered(s->who(), "ask the inbox");
-            co_return answer->front();
-        }
-        s->inbox_outage.failed(s->who(), "ask the inbox", answer.error());
-        if (r->lost || r->stopping || s->is_past_giving_up()) {
-            r->stopping = true; // whoever gets it next asks first
-            co_return std::unexpected(answer.error());
-        }
-        auto backing_off = s->back_off(n);
-        co_await std::move(backing_off);
-    }
-}
-
 } // namespace holdfast::detail
+
+namespace holdfast {
+
+void event_run::handler_waits() noexcept {
+    owner.wait_for_thread(*this);
+}
+bool event_run::handler_begins() noexcept {
+    return owner.begin_on_thread(*this);
+}
+
+} // namespace holdfast

@@ -1,4 +1,4 @@
-// Keeps the leases of what the worker holds, watches deadlines, lets the transport forget what is old.
+// Watches deadlines, keeps the leases of what the worker holds, lets the transport forget what is old.
 #include <algorithm>
 
 #include "event_worker_state.hpp"
@@ -18,23 +18,35 @@ void fire(std::vector<std::stop_source>& which) {
 
 } // namespace
 
+// Deadlines have a loop of their own: a transport that does not answer holds up none of them.
 task<void> event_worker_state::mind(self s) {
     runtime& on = s->with.on;
     co_await resume_on(on);
-    const duration every = s->how.heartbeat.value_or(s->how.lease / 3);
-    time_point next_beat = on.now() + every;
     for (;;) {
         const time_point deadline = s->watch_deadlines();
-        auto waiting = s->minder.wait(on, std::min(next_beat, deadline));
+        auto waiting = s->minder.wait(on, deadline);
+        if (!co_await std::move(waiting)) co_return;
+        const std::lock_guard lock(s->mutex);
+        if (s->closing) co_return;
+    }
+}
+
+task<void> event_worker_state::renew(self s) {
+    runtime& on = s->with.on;
+    co_await resume_on(on);
+    const duration every = s->how.heartbeat.value_or(s->how.lease / 3);
+    time_point next = on.now() + every;
+    for (;;) {
+        auto waiting = s->renewer.wait(on, next);
         if (!co_await std::move(waiting)) co_return;
         {
             const std::lock_guard lock(s->mutex);
             if (s->closing) co_return;
         }
-        if (on.now() < next_beat) continue;
+        if (on.now() < next) continue;
         auto beating = s->beat();
         const bool fine = co_await std::move(beating);
-        next_beat = on.now() + (fine ? every : std::min(every, beat_again));
+        next = on.now() + (fine ? every : std::min(every, beat_again));
     }
 }
 

@@ -113,7 +113,7 @@ std::vector<event_worker_state::run> event_worker_state::hold(event_lane& in, st
     for (delivery& each : received) {
         const auto kind = in.kinds.find(each.message.topic);
         held.push_back(
-            std::make_shared<event_run>(std::move(each), in, kind == in.kinds.end() ? nullptr : &kind->second));
+            std::make_shared<event_run>(std::move(each), in, kind == in.kinds.end() ? nullptr : &kind->second, *this));
     }
     std::vector<std::stop_source> taken_over; // from ourselves: we were too slow to renew
     {
