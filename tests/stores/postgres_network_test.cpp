@@ -8,13 +8,14 @@ using test::postgres::desk;
 namespace {
 
 struct far_desk : desk {
-    explicit far_desk(const std::string& statement_timeout = "200ms") {
+    explicit far_desk(const std::string& statement_timeout = "200ms", const std::string& connect_timeout = "2") {
         auto far_with = with;
         const std::string port = ":" + std::to_string(server.port());
         for (auto& [key, value] : far_with)
             if (key == "url") {
                 value.replace(value.find(port), port.size(), ":" + std::to_string(proxy.port()));
-                value += value.find('?') == std::string::npos ? "?connect_timeout=2" : "&connect_timeout=2";
+                value += (value.find('?') == std::string::npos ? "?connect_timeout=" : "&connect_timeout=") +
+                         connect_timeout;
             }
         far_with.emplace_back("connections", "16");
         far_with.emplace_back("statement_timeout", statement_timeout);
@@ -43,7 +44,7 @@ TEST_CASE("postgres: a network that loses one direction, or is too slow, is give
 
 TEST_CASE("postgres: answers that are five seconds late are waited for") {
     NEEDS_POSTGRES();
-    far_desk d("30s");
+    far_desk d("30s", "30"); // a connection may have to be opened meanwhile
     test::check_late_answers(d.ways());
 }
 
