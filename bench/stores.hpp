@@ -16,11 +16,11 @@ struct store_scale {
     int history = 1'000'000; // finished, and again as many due in the future
     int dead = 1'000'000;    // dead letters to page through
     std::chrono::milliseconds singles{1000};
-    int single_rounds = 7;
-    int claims = 1000;    // of which the slowest hundredth is told
-    int claim_rounds = 5; // the median of them counts
+    int single_rounds = 15; // of ours and of pgbench in turn; the one in the middle counts
+    int claims = 1000;      // of which the slowest hundredth is told
+    int claim_rounds = 5;   // the median of them counts
 
-    static store_scale quick() { return {40'000, 1, 100'000, 100'000, std::chrono::milliseconds{1000}, 3, 300, 3}; }
+    static store_scale quick() { return {40'000, 1, 100'000, 100'000, std::chrono::milliseconds{1000}, 5, 300, 3}; }
 };
 
 using store_measurement = void (*)(store_report&, const store_scale&);

@@ -32,6 +32,19 @@ std::pair<double, double> best_of(int rounds, Ours ours, Theirs theirs) {
     return best;
 }
 
+// Both in turn, for what waits for the disk, whose speed changes from one second to the next: the round whose ratio is in
+// the middle.
+template <class Ours, class Theirs>
+std::pair<double, double> middle_of(int rounds, Ours ours, Theirs theirs) {
+    std::vector<std::pair<double, double>> all;
+    for (int i = 0; i < rounds; ++i) {
+        const double reference = theirs();
+        all.emplace_back(ours(), reference);
+    }
+    std::ranges::sort(all, {}, [](const auto& each) { return each.first / each.second; });
+    return all[all.size() / 2];
+}
+
 class driven_store {
 public:
     using settings = std::vector<std::pair<std::string, std::string>>;

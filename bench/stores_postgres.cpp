@@ -117,7 +117,7 @@ void enqueueing(store_report& report, const store_scale& scale, server_under_tes
     for (const int clients : {1, 16}) {
         empty();
         const std::string seconds = std::to_string(std::max<long>(1, scale.singles.count() / 1000));
-        const auto [single, same] = best_of(
+        const auto [single, same] = middle_of(
             scale.single_rounds,
             [&] {
                 return clients == 1 ? store.enqueue_by_a_thread(scale.singles)
