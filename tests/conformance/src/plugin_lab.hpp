@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <mutex>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -80,8 +81,9 @@ public:
         for (store_time present = now(); present < until; present = now()) block_for(on(), until - present);
     }
 
-    // Each is newer than the one before.
+    // Each is newer than the one before. Any thread.
     identifier next_id() {
+        const std::lock_guard lock(mutex_);
         id_time_ += 1ms;
         return ids_.next(id_time_);
     }
@@ -100,6 +102,7 @@ private:
 
     runtime& on_;
     const int rounds_;
+    std::mutex mutex_; // guards what makes ids
     identifier_source ids_{1};
     std::chrono::system_clock::time_point id_time_{std::chrono::hours{24 * 365 * 50}};
 };
