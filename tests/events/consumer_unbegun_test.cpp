@@ -68,6 +68,7 @@ TEST_CASE("a consumer whose lease was lost while it waited for a thread does not
     lab.on.advance(5min);
     CHECK(begun == 0);
     CHECK(lab.counts().lost == 1);
+    lab.stop();
 }
 
 TEST_CASE("the time of a consumer does not run while it waits for a thread, and then it does") {
@@ -93,6 +94,7 @@ TEST_CASE("the time of a consumer does not run while it waits for a thread, and 
     lab.on.advance(2s);
     REQUIRE(lab.dead().size() == 1);
     CHECK(lab.dead()[0].error.type == "timed_out");
+    lab.stop();
 }
 
 TEST_CASE("a full blocking pool puts an event off, and burns no call") {
@@ -111,6 +113,7 @@ TEST_CASE("a full blocking pool puts an event off, and burns no call") {
     CHECK(lab.counts().handled == 1);
     CHECK(lab.dead().empty());
     CHECK(lab.log.count("blocking_threads") == 1); // told once a minute
+    lab.stop();
 }
 
 TEST_CASE("a timeout waits for no transport that hangs") {
@@ -136,4 +139,5 @@ TEST_CASE("a timeout waits for no transport that hangs") {
     lab.publish("k");
     lab.on.advance(61s);
     CHECK(called_off == 1);
+    lab.stop();
 }
