@@ -112,21 +112,23 @@ template <class Handler, class Event>
 decltype(auto) call_event_handler(Handler& handler, Event&& event, unit_of_work* unit, event_context& context) {
     static_assert(std::is_rvalue_reference_v<Event&&>, "the event is given away");
     if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&, event_context&>)
-        return handler(std::move(event), *unit, context);
+        return handler(std::forward<Event>(event), *unit, context);
     else if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&, std::stop_token>)
-        return handler(std::move(event), *unit, context.stop_token());
-    else if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&>) return handler(std::move(event), *unit);
-    else if constexpr (std::is_invocable_v<Handler&, Event, event_context&>) return handler(std::move(event), context);
+        return handler(std::forward<Event>(event), *unit, context.stop_token());
+    else if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&>)
+        return handler(std::forward<Event>(event), *unit);
+    else if constexpr (std::is_invocable_v<Handler&, Event, event_context&>)
+        return handler(std::forward<Event>(event), context);
     else if constexpr (std::is_invocable_v<Handler&, Event, std::stop_token>)
-        return handler(std::move(event), context.stop_token());
-    else return handler(std::move(event));
+        return handler(std::forward<Event>(event), context.stop_token());
+    else return handler(std::forward<Event>(event));
 }
 
 template <class Handler, class Event>
 decltype(auto) call_domain_handler(Handler& handler, Event&& event, unit_of_work& in) {
     static_assert(std::is_rvalue_reference_v<Event&&>, "the event is given away");
-    if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&>) return handler(std::move(event), in);
-    else return handler(std::move(event));
+    if constexpr (std::is_invocable_v<Handler&, Event, unit_of_work&>) return handler(std::forward<Event>(event), in);
+    else return handler(std::forward<Event>(event));
 }
 
 template <class Event>

@@ -50,10 +50,10 @@ namespace detail {
 template <class Function, class Job>
 decltype(auto) call_job_function(Function& function, Job&& job, job_context& context) {
     static_assert(std::is_rvalue_reference_v<Job&&>, "the job is given away");
-    if constexpr (std::is_invocable_v<Function&, Job, job_context&>) return function(std::move(job), context);
+    if constexpr (std::is_invocable_v<Function&, Job, job_context&>) return function(std::forward<Job>(job), context);
     else if constexpr (std::is_invocable_v<Function&, Job, std::stop_token>)
-        return function(std::move(job), context.stop_token());
-    else return function(std::move(job));
+        return function(std::forward<Job>(job), context.stop_token());
+    else return function(std::forward<Job>(job));
 }
 
 template <class Function, class Job>
