@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include <holdfast/plugin_library.hpp>
@@ -18,6 +19,9 @@ public:
     bool post_blocking(work& w) noexcept override { return inner_->post_blocking(w); }
     bool arm(timer& t, time_point due) noexcept override { return inner_->arm(t, due); }
     bool cancel(timer& t) noexcept override { return inner_->cancel(t); }
+    std::unique_ptr<readable_watch> watch_readable(int descriptor) override {
+        return inner_->watch_readable(descriptor);
+    }
     void wait(parker& p) noexcept override { inner_->wait(p); }
     void stop() noexcept override { inner_->stop(); }
     bool stopped() const noexcept override { return inner_->stopped(); }

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -62,6 +63,24 @@ enum class thread_loan : unsigned char {
     listener, // a store's, which waits for hints: what one sets off may go on here up to the answer to its first call
 };
 
+// Something that can be read from, a socket, say, and work for when there is something to read. Any thread.
+class readable_watch {
+public:
+    // Gives back work that still waits. Before the runtime goes.
+    virtual ~readable_watch() = default;
+    // Runs w on a runtime thread, once, as soon as there is something to read, be it the end. Never inside this call.
+    // One piece of work at a time. False: stopped, or no memory; w was not taken.
+    [[nodiscard]] virtual bool wait(work& w) noexcept = 0;
+    // True: w will not run, and is the caller's again. False: nothing waits; it has run, is running, or is about to.
+    // What waits when the runtime stops does not run any more, and is given back here.
+    virtual bool cancel() noexcept = 0;
+
+protected:
+    readable_watch() = default;
+    readable_watch(const readable_watch&) = delete;
+    readable_watch& operator=(const readable_watch&) = delete;
+};
+
 // All members may be called from any thread, except stop(), which must not be called from the runtime's own threads.
 class runtime {
 public:
@@ -89,6 +108,13 @@ public:
 
     // True: t will not run, and is the caller's again. False: it has run, is running, or is about to.
     virtual bool cancel(timer& t) noexcept = 0;
+
+    // To read without a thread that waits for it. The descriptor stays the caller's, may be made non-blocking, and may be
+    // closed once the watch is gone. Null: this runtime cannot, and who asks needs a thread of its own.
+    virtual std::unique_ptr<readable_watch> watch_readable(int descriptor) {
+        static_cast<void>(descriptor);
+        return nullptr;
+    }
 
     // Blocks the calling thread until p is unparked. A runtime on virtual time moves time along meanwhile.
     virtual void wait(parker& p) noexcept { p.park(); }

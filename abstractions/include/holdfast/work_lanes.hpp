@@ -76,6 +76,11 @@ public:
         return true;
     }
 
+    bool takes_work() noexcept {
+        const std::lock_guard lock(mutex_);
+        return !stopping_;
+    }
+
     // Refuses new work, has everything run that was taken, and returns when nothing runs any more. Once.
     void stop() noexcept {
         std::unique_lock lock(mutex_);
@@ -116,6 +121,20 @@ protected:
     virtual void put_alarm_off() noexcept = 0; // also when it has rung, or was never set
 
     void run_lane(std::size_t which) noexcept { run(lanes_[which]); }
+
+    // For a thread that may run a lane and has work to bring: takes w and tells which lane that thread has to run next,
+    // by run_lane(), unless one that runs will see to it.
+    struct brought {
+        bool taken = false; // false: stopped
+        std::optional<std::size_t> lane{};
+    };
+    brought bring(work& w) noexcept {
+        const std::lock_guard lock(mutex_);
+        if (stopping_) return {};
+        ready_.push(w);
+        lane* mine = take_idle();
+        return {.taken = true, .lane = mine == nullptr ? std::nullopt : std::optional(number_of(*mine))};
+    }
 
     // Runs a lane, so on a thread that may.
     void rang(std::uint64_t number) noexcept {

@@ -89,5 +89,6 @@ void on_threads(int count, Function function) {
 }
 
 std::vector<contract_case> pool_and_stop_cases();
+std::vector<contract_case> reading_cases();
 
 } // namespace holdfast::conformance

@@ -220,6 +220,7 @@ std::vector<contract_case> contract_cases() {
         {10, "the clock is steady and moves with sleeps", steady_clock},
     };
     for (auto& each : pool_and_stop_cases()) all.push_back(std::move(each));
+    for (auto& each : reading_cases()) all.push_back(std::move(each));
     return all;
 }
 

@@ -15,6 +15,7 @@
 
 #include <holdfast/blocking_pool.hpp>
 #include <holdfast/detail/asio_lanes.hpp>
+#include <holdfast/detail/asio_readable.hpp>
 #include <holdfast/detail/coarse_clock.hpp>
 #include <holdfast/runtime.hpp>
 
@@ -68,6 +69,9 @@ public:
     bool post_blocking(work& w) noexcept override { return pool_.post(w); }
     bool arm(timer& t, time_point due) noexcept override { return lanes_->arm(t, due); }
     bool cancel(timer& t) noexcept override { return lanes_->cancel(t); }
+    std::unique_ptr<readable_watch> watch_readable(int descriptor) override {
+        return std::make_unique<detail::asio_readable>(lanes_, descriptor);
+    }
     bool stopped() const noexcept override { return stopped_.load(std::memory_order_acquire); }
 
     void stop() noexcept override {

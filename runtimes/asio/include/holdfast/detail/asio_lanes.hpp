@@ -20,6 +20,10 @@ public:
     asio_lanes(boost::asio::io_context& context, std::size_t lanes, bool adopted)
         : work_lanes({.lanes = lanes, .adopted = adopted, .alarm_holds = adopted}), context_(context), memory_(lanes) {}
 
+    using work_lanes::bring;
+    using work_lanes::run_lane;
+    boost::asio::io_context& context() noexcept { return context_; }
+
 private:
     struct handler_memory {
         bool taken = false;
