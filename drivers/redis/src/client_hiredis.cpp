@@ -125,7 +125,9 @@ class hiredis_subscription final : public subscription {
 public:
     hiredis_subscription(context_pointer context, std::vector<std::string> channels, std::string place)
         : context_(std::move(context)), channels_(std::move(channels)), place_(std::move(place)),
-          bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+          bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        context_->flags &= ~REDIS_BLOCK; // whoever watches its descriptor may have it so: an empty socket is no error
+    }
     ~hiredis_subscription() override { ::close(bell_); }
 
     result<heard> next(duration at_most) override {
@@ -143,6 +145,7 @@ public:
 
     result<void> probe() override { return say(listening_to(channels_)); }
     result<void> leave() override { return say({"UNSUBSCRIBE"}); }
+    std::optional<int> descriptor() const noexcept override { return context_->fd; }
 
     void interrupt() noexcept override {
         const std::uint64_t one = 1;

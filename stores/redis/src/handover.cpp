@@ -68,13 +68,12 @@ void handover::receive(const std::string& packed) noexcept {
     }
 }
 
-// On the listening thread, which may wait.
 void handover::release(const job_lease& held) {
     const settlement back{.held = &held, .how = settlement::kind::release};
     arguments with;
     with.add(core_.how.keep_succeeded);
     with.add(back.held).add(static_cast<int>(back.how)).add(pack_details(back));
-    static_cast<void>(core_.run_here(script::settle, std::move(with), access::write));
+    core_.hints().then([this, with] { static_cast<void>(core_.run_here(script::settle, with, access::write)); });
 }
 
 } // namespace holdfast::redis

@@ -63,6 +63,9 @@ public:
     virtual result<void> probe() = 0;
     // Asks the server to publish nothing more to it. What was published before is still heard.
     virtual result<void> leave() = 0;
+    // Where something can be read before there is something to hear; after what was heard, next() is to be asked until
+    // nothing is left. None: only next() tells.
+    virtual std::optional<int> descriptor() const noexcept { return std::nullopt; }
     // Ends the wait that is under way, or the next one, soon.
     virtual void interrupt() noexcept = 0;
 };
