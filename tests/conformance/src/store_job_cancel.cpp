@@ -102,13 +102,23 @@ void purge_by_age(store_lab& in) {
     const auto purge = [&](job_state state, duration older_than, int limit = 1000) {
         return in.ok(user.jobs().purge(state, older_than, limit), "purge");
     };
-    const identifier old = user.ended_as(kind::dead_letter);
-    in.pass(short_lease);
-    const identifier young = user.ended_as(kind::dead_letter);
+    using clock = std::chrono::steady_clock;
+    identifier old, young;
+    int purged = 0;
+    // What took so long that the young has grown old shows nothing, and is done once more.
+    for (int tries = 0; tries < 10; ++tries) {
+        old = user.ended_as(kind::dead_letter);
+        in.pass(short_lease);
+        const auto born = clock::now();
+        young = user.ended_as(kind::dead_letter);
+        check_equal(purge(job_state::dead_letter, 1h), 0, "purged of those older than an hour");
+        purged = purge(job_state::dead_letter, short_lease);
+        if (clock::now() - born < short_lease) break;
+        purge(job_state::dead_letter, 0s);
+    }
     const identifier good = user.ended_as(kind::succeed);
     const identifier open = user.add();
-    check_equal(purge(job_state::dead_letter, 1h), 0, "purged of those older than an hour");
-    check_equal(purge(job_state::dead_letter, short_lease), 1, "purged of the old");
+    check_equal(purged, 1, "purged of the old");
     check(user.absence(old) == job_absence::expired, "what was purged is told apart from what never was");
     check(user.absence(in.next_id()) == job_absence::never_known, "what never was is told apart from what was purged");
     check_equal(user.state_of(young), job_state::dead_letter, "state of the young");
