@@ -51,7 +51,6 @@ std::shared_ptr<handover::box> handover::find(std::uint32_t number) {
     return found == boxes_.end() ? nullptr : found->second.lock();
 }
 
-// A parcel that cannot be read is a job whose lease will run out.
 void handover::receive(const std::string& packed) noexcept {
     try {
         parcel got = unpack_parcel(packed);
@@ -64,7 +63,7 @@ void handover::receive(const std::string& packed) noexcept {
         }
         bells_.ring(std::vector{std::to_string(got.watch)});
         for (const claimed_job& each : into->take()) release(each.lease); // the watch has gone meanwhile
-    } catch (...) {
+    } catch (...) { // what cannot be read is a job whose lease will run out
     }
 }
 
