@@ -60,14 +60,14 @@ private:
             const std::lock_guard lock(mutex_);
             if (std::exchange(waiting_, nullptr) == nullptr) return false;
             boost::system::error_code ignored;
-            of_.cancel(ignored);
+            static_cast<void>(of_.cancel(ignored));
             return true;
         }
 
         void close() noexcept {
             const std::lock_guard lock(mutex_);
             boost::system::error_code ignored;
-            of_.close(ignored);
+            static_cast<void>(of_.close(ignored));
         }
 
     private:
