@@ -9,14 +9,9 @@
 using namespace holdfast;
 using namespace std::chrono_literals;
 using test::redis::desk;
+using test::redis::soon;
 
 namespace {
-
-template <class Condition>
-bool soon(Condition holds) {
-    for (int i = 0; i < 10'000 && !holds(); ++i) std::this_thread::sleep_for(1ms);
-    return holds();
-}
 
 // It listens, and has said that it waits.
 struct idle {

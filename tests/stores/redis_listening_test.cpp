@@ -1,4 +1,5 @@
 // Who reads what the server tells: the runtime, if it can and has the time, or the listener's own thread.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -9,19 +10,10 @@
 using namespace holdfast;
 using namespace std::chrono_literals;
 using test::redis::desk;
+using test::redis::soon;
+using test::redis::subscriber;
 
 namespace {
-
-template <class Condition>
-bool soon(Condition holds) {
-    for (int i = 0; i < 10'000 && !holds(); ++i) std::this_thread::sleep_for(1ms);
-    return holds();
-}
-
-std::string subscriber(const harness::redis_server& server) {
-    const auto all = server.lines("CLIENT LIST TYPE pubsub");
-    return all.empty() ? std::string() : all.back().substr(0, all.back().find(' '));
-}
 
 // One that watches no descriptors.
 class unwatching_runtime final : public runtime {
@@ -140,8 +132,6 @@ TEST_CASE("redis: what comes while the runtime has no thread free is read all th
     const identifier later = other.add();
     CHECK(soon([&] { return l.has(later); }));
     CHECK(subscriber(server) == connection);
-    l.watch.reset();
-    l.kept.reset();
 }
 
 TEST_CASE("redis: more hints than are read at once all come") {
@@ -159,8 +149,6 @@ TEST_CASE("redis: more hints than are read at once all come") {
     }
     const int before = 1; // that of the subscription
     CHECK(soon([&] { return l.hints > before; }));
-    l.watch.reset();
-    l.kept.reset();
 }
 
 TEST_CASE("redis: a store goes while its runtime is at reading, or has stopped") {

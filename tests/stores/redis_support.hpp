@@ -1,7 +1,9 @@
 // Redis stores.
 #pragma once
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "catch.hpp"
 #include "harness/redis_server.hpp"
@@ -35,5 +37,18 @@ struct desk : store_desk {
 
     std::string name;
 };
+
+// Whether it holds within ten seconds.
+template <class Condition>
+bool soon(Condition holds) {
+    for (int i = 0; i < 10'000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    return holds();
+}
+
+// The newest connection that listens, as "id=7"; empty: there is none.
+inline std::string subscriber(const harness::redis_server& server) {
+    const auto all = server.lines("CLIENT LIST TYPE pubsub");
+    return all.empty() ? std::string() : all.back().substr(0, all.back().find(' '));
+}
 
 } // namespace holdfast::test::redis

@@ -10,6 +10,8 @@
 using namespace holdfast;
 using namespace std::chrono_literals;
 using test::redis::desk;
+using test::redis::soon;
+using test::redis::subscriber;
 
 namespace {
 
@@ -28,15 +30,6 @@ struct watched {
 // As the server counts them.
 bool has_subscriber(const harness::redis_server& server) {
     return !server.lines("PUBSUB CHANNELS").empty();
-}
-std::string subscriber(const harness::redis_server& server) {
-    const auto all = server.lines("CLIENT LIST TYPE pubsub"); // the last is the newest
-    return all.empty() ? std::string() : all.back().substr(0, all.back().find(' '));
-}
-template <class Condition>
-bool soon(Condition holds) {
-    for (int i = 0; i < 10'000 && !holds(); ++i) std::this_thread::sleep_for(1ms);
-    return holds();
 }
 
 } // namespace

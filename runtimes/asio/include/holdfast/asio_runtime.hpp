@@ -54,7 +54,7 @@ public:
     }
 
     // Adopts a context that the application runs, on as many threads as it likes, and that must outlive this. The
-    // context is kept from running out of work only while this holds a timer or any work.
+    // context is kept from running out of work only while this holds a timer or any work, or waits for something to read.
     explicit asio_runtime(boost::asio::io_context& context, asio_options options = {})
         : options_(checked(options)), context_(context),
           pool_(options_.blocking_threads, options_.blocking_queue, [this](bool busy) { keep_running(busy); }),

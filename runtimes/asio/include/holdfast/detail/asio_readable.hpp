@@ -1,6 +1,8 @@
 // A descriptor that an io_context watches, for work of the runtime.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
