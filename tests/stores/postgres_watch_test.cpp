@@ -197,6 +197,32 @@ TEST_CASE("postgres: many who enqueue at once send few notifications, and the la
     CHECK(told.more_than(quiet));
 }
 
+TEST_CASE("postgres: a lone enqueue tells others with its commit, and opens no connection to do so") {
+    NEEDS_POSTGRES();
+    desk d;
+    const auto there = d.another();
+    const hints told(d.jobs());
+    REQUIRE(told.more_than(0));
+    const auto connections = [&] {
+        return d.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'holdfast'");
+    };
+    d.await(there->jobs()->counts()); // its connection for calls is open now
+    const std::string before = connections();
+    SECTION("of one job") {
+        d.await(there->jobs()->enqueue({d.job()})); // the first one of its queue, by another statement
+        std::this_thread::sleep_for(20ms);          // a silence
+        const int quiet = told.count();
+        d.await(there->jobs()->enqueue({d.job()}));
+        CHECK(told.more_than(quiet));
+    }
+    SECTION("of several") {
+        const int quiet = told.count();
+        d.await(there->jobs()->enqueue({d.job(), d.job()}));
+        CHECK(told.more_than(quiet));
+    }
+    CHECK(connections() == before);
+}
+
 TEST_CASE(
     "postgres: a statement that could not be prepared is prepared the next time, and nobody takes that for a proxy") {
     NEEDS_POSTGRES();

@@ -17,8 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-// A NOTIFY is at least that long after the one before, and longer the more there is to tell.
-constexpr duration shortest_gap = 1ms;
 constexpr duration longest_gap = 5ms;
 constexpr duration self_test = 1s;  // for our own notification to come back
 constexpr duration deaf_for = 1min; // until a proxy that swallowed it is asked again
@@ -109,10 +107,28 @@ bell::~bell() {
     ::close(woken_);
 }
 
+bell::turn::turn(bell& of, const std::vector<std::string>& queues) : of_(of), queues_(queues) {
+    if (queues.empty()) return;
+    const std::lock_guard lock(of_.mutex_);
+    in_commit_ = of_.turns_.begin(steady_clock::now());
+}
+
+bell::turn::~turn() {
+    if (!in_commit_) return;
+    const std::lock_guard lock(of_.mutex_);
+    of_.turns_.ended(steady_clock::now());
+}
+
+void bell::turn::committed() {
+    if (in_commit_) of_.watchers_.ring(queues_);
+    else of_.ring(queues_);
+}
+
 void bell::ring(const std::vector<std::string>& queues) {
     if (queues.empty()) return;
     watchers_.ring(queues);
     const std::lock_guard lock(mutex_);
+    turns_.told(steady_clock::now());
     const bool idle = unsent_.empty();
     unsent_.insert(queues.begin(), queues.end());
     if (!idle) return;

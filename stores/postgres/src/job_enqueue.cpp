@@ -147,22 +147,23 @@ parameters many_jobs(const batch& all, const std::vector<std::string>& new_queue
 
 using others = std::unordered_map<identifier, identifier, hash_id>; // not created: what is there instead
 
-// `in_unit`: the server tells those who listen when the unit is committed.
-others send(session& here, const batch& jobs, const std::vector<std::string>& new_queues, bool in_unit) {
+// `ring`: the server tells those who listen when this is committed.
+others send(session& here, const batch& jobs, const std::vector<std::string>& new_queues, bool ring) {
     others found;
     if (jobs.sent.size() == 1 && !jobs.unique && !jobs.parents && new_queues.empty()) {
         // An id that is there is rare enough to be an error of the server: ON CONFLICT costs every insert something.
         const new_job& job = *jobs.sent.front();
         bool made = false;
         try {
-            made = compat::rows(here.run(query::enqueue_plain_one, one_job(job))) > 0;
+            const auto how = ring && !jobs.woken.empty() ? query::enqueue_plain_one_and_ring : query::enqueue_plain_one;
+            made = compat::rows(here.run(how, one_job(job))) > 0;
         } catch (const pqxx::unique_violation&) { // not made
         }
         if (!made) found.emplace(job.id, job.id);
         return found;
     }
-    const pqxx::result answer = jobs.alike ? here.run(query::enqueue_alike, jobs_alike(jobs, new_queues, in_unit))
-                                           : here.run(query::enqueue, many_jobs(jobs, new_queues, in_unit));
+    const pqxx::result answer = jobs.alike ? here.run(query::enqueue_alike, jobs_alike(jobs, new_queues, ring))
+                                           : here.run(query::enqueue, many_jobs(jobs, new_queues, ring));
     for (std::size_t i = 0; i < compat::rows(answer); ++i) {
         reader cells(answer, i);
         const identifier wanted = cells.id();
@@ -172,7 +173,7 @@ others send(session& here, const batch& jobs, const std::vector<std::string>& ne
 }
 
 // After a connection was lost, and what was under way has ended. Those that are there now count as created by us.
-others send_again(session& here, const batch& jobs, const std::vector<std::string>& new_queues) {
+others send_again(session& here, const batch& jobs, const std::vector<std::string>& new_queues, bool ring) {
     parameters p;
     p.many(column::uuid, jobs.sent, [](const new_job* j) { return j->id; });
     const pqxx::result there = here.run(query::find_jobs, p);
@@ -182,7 +183,7 @@ others send_again(session& here, const batch& jobs, const std::vector<std::strin
              "the connection was lost while enqueueing; a job of the batch is not there, but may have been done "
              "and forgotten already",
              {}});
-    others found = send(here, jobs, new_queues, false);
+    others found = send(here, jobs, new_queues, ring);
     for (std::size_t i = 0; i < compat::rows(there); ++i) found.erase(reader(there, i).id());
     return found;
 }
@@ -219,9 +220,11 @@ task<result<std::vector<enqueued>>> jobs::enqueue_batch(std::vector<new_job> all
         if (in != nullptr || !core_.knows_queue(queue)) new_queues.push_back(queue);
     auto run = [&](session& here) {
         if (jobs.sent.empty()) return others{};
-        others instead =
-            here.retried() ? send_again(here, jobs, new_queues) : send(here, jobs, new_queues, in != nullptr);
-        if (in == nullptr) core_.doorbell.ring(jobs.woken); // it is committed, and somebody may be idle
+        if (in != nullptr) return send(here, jobs, new_queues, true);
+        bell::turn turn = core_.doorbell.take_turn(jobs.woken);
+        others instead = here.retried() ? send_again(here, jobs, new_queues, turn.in_commit())
+                                        : send(here, jobs, new_queues, turn.in_commit());
+        turn.committed(); // and somebody may be idle
         return instead;
     };
     // Without parents, unique keys and new queues it waits for nobody's unit of work.

@@ -12,14 +12,18 @@ statements::statements(std::string_view name) : statement_table(name) {
     set(query::now, "now", "SELECT {ns}.clock()");
 
     // Jobs.
-    set(query::enqueue_plain_one, "enqueue_plain_one",
+    const std::string enqueue_plain_one =
         "INSERT INTO {ns}.jobs (id, queue, type, version, content_type, priority, created, due, state, max_attempts, "
         "max_crashes, may_restart, keep_for, headers, body) "
         "SELECT $1::uuid, $2::text, $3::text, $4::int4, $5::bytea, $6::int4, c.now, "
         "CASE WHEN $7::bool THEN $8::int8 ELSE c.now + $8 END, "
         "CASE WHEN CASE WHEN $7 THEN $8 > c.now ELSE $8 > 0 END THEN 0 ELSE 1 END, $9::int4, $10::int4, $11::bool, "
         "nullif($12::int8, -1), nullif($13::bytea, ''), $14::bytea FROM (SELECT {ns}.clock() AS now OFFSET 0) c "
-        "WHERE NOT EXISTS (SELECT FROM {ns}.forgotten_jobs f WHERE f.id = $1) RETURNING 1");
+        "WHERE NOT EXISTS (SELECT FROM {ns}.forgotten_jobs f WHERE f.id = $1) RETURNING ";
+    set(query::enqueue_plain_one, "enqueue_plain_one", enqueue_plain_one + "1");
+    set(query::enqueue_plain_one_and_ring, "enqueue_plain_one_and_ring",
+        // Not {ns}.ring(), which the server would plan each time.
+        enqueue_plain_one + "pg_notify('" + channel_name(name) + "', queue)");
     set(query::enqueue, "enqueue",
         "SELECT wanted, holder FROM {ns}.enqueue($1::uuid[], $2::text[], $3::text[], $4::int4[], $5::bytea[], "
         "$6::int4[], $7::bool[], $8::int8[], $9::int4[], $10::int4[], $11::bool[], $12::int8[], $13::bytea[], "

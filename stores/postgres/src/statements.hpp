@@ -11,6 +11,7 @@ namespace holdfast::postgres {
 enum class query : std::size_t {
     now,
     enqueue_plain_one,
+    enqueue_plain_one_and_ring,
     enqueue,
     enqueue_alike,
     find_jobs,

@@ -1,6 +1,7 @@
 // Tells other processes that there is something to claim, and hears it from them: NOTIFY and LISTEN, on a connection and
-// a thread of its own. A NOTIFY makes commits wait for each other, so those who enqueue do not send it themselves: what
-// several of them have to say goes out together, a little later, and is lost when the process ends before that.
+// a thread of its own. Commits that carry a NOTIFY wait for each other, all over the server. So one that comes after a
+// while of silence carries its own, which is the shortest way to somebody idle; in a stream of them, what several have to
+// say goes out together from that thread, a little later, and is lost when the process ends before that.
 #pragma once
 
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include <holdfast/job_watchers.hpp>
 
+#include <holdfast/postgres/notify_turns.hpp>
 #include <holdfast/postgres/pool.hpp>
 
 namespace holdfast::postgres {
@@ -23,6 +25,28 @@ public:
     bell(const bell&) = delete;
     bell& operator=(const bell&) = delete;
 
+    // A commit that will make something in these queues claimable. One thread; the queues and the bell outlive it.
+    class turn {
+    public:
+        ~turn();
+        turn(const turn&) = delete;
+        turn& operator=(const turn&) = delete;
+
+        // The caller sends the NOTIFY in the transaction itself, with ring() of the schema.
+        bool in_commit() const noexcept { return in_commit_; }
+        // Watchers here are told at once, others too if in_commit(), else soon. Not called: nothing was committed.
+        void committed();
+
+    private:
+        friend class bell;
+        turn(bell& of, const std::vector<std::string>& queues);
+
+        bell& of_;
+        const std::vector<std::string>& queues_;
+        bool in_commit_ = false;
+    };
+    turn take_turn(const std::vector<std::string>& queues) { return turn(*this, queues); }
+
     // Something in these queues can be claimed, and is committed. Watchers here are told at once, others soon.
     void ring(const std::vector<std::string>& queues);
     // Null behind a proxy that pools transactions: it forwards no notification.
@@ -30,6 +54,9 @@ public:
 
 private:
     class line;
+
+    // A NOTIFY is at least that long after the one before, and longer the more there is to tell.
+    static constexpr duration shortest_gap = std::chrono::milliseconds{1};
 
     void start();
     void wake() const noexcept;
@@ -42,6 +69,7 @@ private:
     pool& pool_;
     job_watchers watchers_;
     mutable std::mutex mutex_;
+    notify_turns turns_{shortest_gap};
     std::set<std::string, std::less<>> unsent_;
     int woken_ = -1; // an eventfd
     std::jthread thread_;
