@@ -72,9 +72,12 @@ function(holdfast_ship_plugin target)
     install(TARGETS ${target} DESTINATION "${HOLDFAST_INSTALL_PLUGIN_DIR}")
 endfunction()
 
-# holdfast_precompile(<target> <headers>...): compiles them once for the whole target. Only for what is not installed as
-# headers, since a file might lean on what it does not include.
+# holdfast_precompile(<target> <headers>...): compiles them once for the whole target. A source might lean then on what it
+# does not include: the test of the package as a subfolder of another project is built without (HOLDFAST_PRECOMPILE).
 function(holdfast_precompile target)
+    if(NOT HOLDFAST_PRECOMPILE)
+        return()
+    endif()
     target_precompile_headers(${target} PRIVATE ${ARGN})
     # ccache keeps what was compiled with a precompiled header only if told so, and clang must leave the time out of it.
     if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
