@@ -207,8 +207,12 @@ TEST_CASE("postgres: a lone enqueue tells others with its commit, and opens no c
     later.when = due::after(48h); // nobody is told of it, and the queue is known from now on
     d.await(there->jobs()->enqueue({later}));
     const int before = told.count();
-    SECTION("of one job") { d.await(there->jobs()->enqueue({d.job()})); }
-    SECTION("of several") { d.await(there->jobs()->enqueue({d.job(), d.job()})); }
+    SECTION("of one job") {
+        d.await(there->jobs()->enqueue({d.job()}));
+    }
+    SECTION("of several") {
+        d.await(there->jobs()->enqueue({d.job(), d.job()}));
+    }
     CHECK(told.more_than(before));
     const std::string telling = d.sql("SELECT count(*) FROM pg_stat_activity "
                                       "WHERE application_name = 'holdfast' AND query LIKE 'SELECT count(pg_notify%'");
