@@ -41,3 +41,18 @@ TEST_CASE("postgres: in a stream of commits none carries a notification after th
     }
     CHECK(turns.begin(at(101ms)));
 }
+
+TEST_CASE("postgres: a commit that was slow keeps few of those after it from carrying a notification") {
+    notify_turns turns(1ms);
+    REQUIRE(turns.begin(at(0ms)));
+    turns.ended(at(40ms)); // the disk was busy
+    int kept_from_it = 0;
+    auto now = 44ms;
+    for (; !turns.begin(at(now)); now += 4ms) {
+        turns.told(at(now));
+        ++kept_from_it;
+    }
+    CHECK(kept_from_it <= 4);
+    turns.ended(at(now + 1ms));
+    CHECK(turns.begin(at(now + 4ms)));
+}
