@@ -1,6 +1,8 @@
 // PostgreSQL stores on a server that all cases of the program share.
 #pragma once
 
+#include <csignal>
+#include <stdexcept>
 #include <string>
 
 #include "catch.hpp"
@@ -47,6 +49,25 @@ struct desk : store_desk {
 
     harness::postgres_server& server;
     std::string space = fresh_namespace();
+};
+
+// The server process of the one connection that listens, stopped while this lives: nothing reaches whom it serves, and the
+// lock that says so is held.
+class deaf_while {
+public:
+    explicit deaf_while(desk& d) {
+        const std::string found =
+            d.sql("SELECT string_agg(DISTINCT pid::text, ', ') FROM pg_locks WHERE locktype = 'advisory' AND granted");
+        id_ = std::stoi("0" + found);
+        if (found != std::to_string(id_)) throw std::runtime_error("one should listen, and these do: " + found);
+        ::kill(id_, SIGSTOP);
+    }
+    ~deaf_while() { ::kill(id_, SIGCONT); }
+    deaf_while(const deaf_while&) = delete;
+    deaf_while& operator=(const deaf_while&) = delete;
+
+private:
+    pid_t id_ = 0;
 };
 
 } // namespace holdfast::test::postgres

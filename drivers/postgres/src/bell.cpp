@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include <poll.h>
@@ -31,12 +32,18 @@ void wait_until(steady_clock::time_point until, int woken, int heard) {
     if ((both[0].revents & POLLIN) != 0) static_cast<void>(::eventfd_read(woken, &ignored));
 }
 
+std::int64_t random_lock() {
+    std::random_device device;
+    const auto bits = (std::uint64_t{device()} << 32 | device()) | 1;
+    return static_cast<std::int64_t>(bits);
+}
+
 } // namespace
 
 // One connection. Throws what libpqxx throws; then it is of no more use.
 class bell::line {
 public:
-    explicit line(const bell& of)
+    explicit line(bell& of)
         : of_(of), connection_(of.pool_.how()), channel_(channel_name(of.pool_.how().name)),
           notify_{"hf_" + of.pool_.how().name + "_notify",
                   "SELECT count(pg_notify($1::text, q)) FROM unnest($2::text[]) q"} {
@@ -47,6 +54,9 @@ public:
         pqxx::nontransaction setup(connection_.session());
         setup.exec("SET synchronous_commit TO off"); // nobody waits for a hint
     }
+    ~line() { of_.listener_ = 0; }
+    line(const line&) = delete;
+    line& operator=(const line&) = delete;
 
     bool listens() const noexcept { return ear_.has_value(); }
     int socket() { return listens() ? connection_.session().sock() : -1; }
@@ -61,7 +71,8 @@ public:
         send({""});
         const auto give_up = steady_clock::now() + self_test;
         for (take(); !heard_myself_ && steady_clock::now() < give_up; take()) wait_until(give_up, -1, socket());
-        if (!heard_myself_) ear_.reset();
+        if (heard_myself_) listen_for_letters();
+        else ear_.reset();
         return heard_myself_;
     }
     void send(const std::vector<std::string>& queues) {
@@ -72,17 +83,38 @@ public:
     }
     void check() { run({{}, "SELECT 1"}, {}); }
     void take() {
-        connection_.session().get_notifs();
-        if (heard_.empty()) return;
-        const auto heard = std::exchange(heard_, {});
-        of_.watchers_.ring(heard);
+        for (;;) {
+            connection_.session().get_notifs();
+            if (heard_.empty() && messages_.empty()) return;
+            if (!messages_.empty()) read_letters(std::exchange(messages_, {}));
+            if (!heard_.empty()) of_.watchers_.ring(std::exchange(heard_, {}));
+        }
+    }
+    pqxx::result run(const statement& what, const parameters& with) {
+        const pool::watch limit(of_.pool_, connection_, of_.pool_.how().listen_check);
+        pqxx::nontransaction alone(connection_.session());
+        return connection_.run(alone, what, with, !of_.pool_.pooled());
     }
 
 private:
-    void run(const statement& what, const parameters& with) {
-        const pool::watch limit(of_.pool_, connection_, of_.pool_.how().listen_check);
-        pqxx::nontransaction alone(connection_.session());
-        connection_.run(alone, what, with, !of_.pool_.pooled());
+    void listen_for_letters() {
+        const std::string channel = of_.own_channel();
+        if (channel.empty()) return;
+        {
+            const pool::watch limit(of_.pool_, connection_, of_.pool_.how().listen_check);
+            letterbox_.emplace(connection_.session(), channel,
+                               [this](std::string_view message, int) { messages_.emplace_back(message); });
+        }
+        const std::int64_t lock = random_lock();
+        parameters p;
+        p.one(column::int8, lock);
+        run({{}, "SELECT pg_advisory_lock($1::int8)"}, p);
+        of_.listener_ = lock;
+    }
+    void read_letters(const std::vector<std::string>& messages) {
+        const std::lock_guard lock(of_.letters_mutex_);
+        if (!of_.letters_) return;
+        of_.letters_(messages, [this](const statement& what, const parameters& with) { return run(what, with); });
     }
     // What this connection has sent itself was told here when it happened.
     void hear(std::string_view queue, int backend) {
@@ -90,13 +122,15 @@ private:
         else if (queue.empty()) heard_myself_ = true;
     }
 
-    const bell& of_;
+    bell& of_;
     connection connection_;
     const std::string channel_;
     const statement notify_;
     std::optional<compat::listener> ear_;
+    std::optional<compat::listener> letterbox_;
     bool heard_myself_ = false;
     std::vector<std::string> heard_;
+    std::vector<std::string> messages_;
 };
 
 bell::~bell() {
@@ -143,6 +177,38 @@ std::unique_ptr<job_watch> bell::watch(std::vector<std::string> queues, std::fun
     start();
     wake();
     return added;
+}
+
+void bell::receive(std::string channel, letters heard) {
+    const std::lock_guard lock(letters_mutex_);
+    own_channel_ = std::move(channel);
+    letters_ = std::move(heard);
+}
+
+void bell::refuse_letters() {
+    const std::lock_guard lock(letters_mutex_);
+    letters_ = {};
+}
+
+std::string bell::own_channel() {
+    const std::lock_guard lock(letters_mutex_);
+    return own_channel_;
+}
+
+void bell::run_soon(const statement& what, parameters with) {
+    const std::lock_guard lock(mutex_);
+    if (!thread_.joinable()) return;
+    errands_.emplace_back(&what, std::move(with));
+    wake();
+}
+
+void bell::run_errands(line& open) {
+    std::vector<std::pair<const statement*, parameters>> all;
+    {
+        const std::lock_guard lock(mutex_);
+        all.swap(errands_);
+    }
+    for (const auto& [what, with] : all) open.run(*what, with);
 }
 
 void bell::start() {
@@ -215,6 +281,7 @@ void bell::serve(line& open, const std::stop_token& stop) {
             gap = std::exchange(waited, false) ? std::min(2 * gap, longest_gap) : shortest_gap;
             may_send = steady_clock::now() + gap;
         }
+        run_errands(open);
         if (open.listens() && steady_clock::now() >= may_check) {
             open.check();
             may_check = steady_clock::now() + pool_.how().listen_check;
@@ -226,6 +293,7 @@ void bell::serve(line& open, const std::stop_token& stop) {
         if (open.listens()) next = std::min(next, may_check);
         wait_until(next, woken_, open.socket());
     }
+    run_errands(open);
 }
 
 } // namespace holdfast::postgres

@@ -6,12 +6,13 @@
 #include "claim_front.hpp"
 #include "core.hpp"
 #include "enqueue_groups.hpp"
+#include "handover.hpp"
 
 namespace holdfast::postgres {
 
 class jobs final : public job_store {
 public:
-    explicit jobs(core& on) noexcept : core_(on) {}
+    explicit jobs(core& on) : core_(on) {}
 
     task<result<std::vector<enqueued>>> enqueue(std::vector<new_job> all, unit_of_work* in) override;
     task<result<std::vector<claimed_job>>> claim(claim_request request) override;
@@ -23,6 +24,10 @@ public:
     task<result<std::optional<duration>>> next_due(std::vector<std::string> queues) override;
     std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint) override {
         return core_.doorbell.watch(std::move(queues), std::move(hint));
+    }
+    std::unique_ptr<job_watch> attend(std::vector<std::string> queues, std::function<void()> hint,
+                                      std::function<void(claimed_job)> handed) override {
+        return handover_.attend(std::move(queues), std::move(hint), std::move(handed));
     }
     task<result<std::vector<cancel_answer>>> cancel(std::vector<identifier> which) override;
     task<result<int>> requeue(std::vector<identifier> which) override;
@@ -41,6 +46,7 @@ private:
     core& core_;
     enqueue_groups groups_{core_.connections.on()};
     claim_front front_;
+    handover handover_{core_};
 };
 
 class locks final : public lock_store {

@@ -147,16 +147,30 @@ parameters many_jobs(const batch& all, const std::vector<std::string>& new_queue
 
 using others = std::unordered_map<identifier, identifier, hash_id>; // not created: what is there instead
 
-// `ring`: the server tells those who listen when this is committed.
-others send(session& here, const batch& jobs, const std::vector<std::string>& new_queues, bool ring) {
+// The answer of enqueue_and_tell().
+bool is_made(const pqxx::result& answer, bool& handed) {
+    const int what = reader(answer, 0).small();
+    handed = what == 2;
+    return what > 0;
+}
+
+// `ring`: the server tells those who listen when this is committed. With `handed` it may hand a lone job to one of them who is
+// idle, and tell nobody else.
+others send(session& here, const batch& jobs, const std::vector<std::string>& new_queues, bool ring,
+            bool* handed = nullptr) {
     others found;
     if (jobs.sent.size() == 1 && !jobs.unique && !jobs.parents && new_queues.empty()) {
         // An id that is there is rare enough to be an error of the server: ON CONFLICT costs every insert something.
         const new_job& job = *jobs.sent.front();
         bool made = false;
+        const bool tell = ring && !jobs.woken.empty();
         try {
-            const auto how = ring && !jobs.woken.empty() ? query::enqueue_plain_one_and_ring : query::enqueue_plain_one;
-            made = compat::rows(here.run(how, one_job(job))) > 0;
+            if (tell && handed != nullptr) {
+                made = is_made(here.run(query::enqueue_and_tell, one_job(job)), *handed);
+            } else {
+                const auto how = tell ? query::enqueue_plain_one_and_ring : query::enqueue_plain_one;
+                made = compat::rows(here.run(how, one_job(job))) > 0;
+            }
         } catch (const pqxx::unique_violation&) { // not made
         }
         if (!made) found.emplace(job.id, job.id);
@@ -222,9 +236,10 @@ task<result<std::vector<enqueued>>> jobs::enqueue_batch(std::vector<new_job> all
         if (jobs.sent.empty()) return others{};
         if (in != nullptr) return send(here, jobs, new_queues, true);
         bell::turn turn = core_.doorbell.take_turn(jobs.woken);
+        bool handed = false;
         others instead = here.retried() ? send_again(here, jobs, new_queues, turn.in_commit())
-                                        : send(here, jobs, new_queues, turn.in_commit());
-        turn.committed(); // and somebody may be idle
+                                        : send(here, jobs, new_queues, turn.in_commit(), &handed);
+        if (!handed) turn.committed(); // and somebody may be idle
         return instead;
     };
     // Without parents, unique keys and new queues it waits for nobody's unit of work.

@@ -158,6 +158,7 @@ task<result<std::vector<claimed_job>>> jobs::claim(claim_request request) {
         p.one(column::int8, from.due).one(column::uuid, from.id);
         claims made = in_order(here.run(query::claim, p), request);
         front_.after(std::move(made.last), front, began);
+        if (!request.then_hand_to.empty()) handover_.after_claim(here, request, made.jobs);
         return std::move(made.jobs);
     };
     co_return co_await core_.call<std::vector<claimed_job>>(after_loss::unknown, run);

@@ -3,7 +3,8 @@
 namespace holdfast::postgres {
 
 schema store_schema() {
-    return {"meta", {{tables_sql(), job_functions_sql(), upkeep_functions_sql(), other_functions_sql()}}};
+    return {"meta",
+            {{tables_sql(), job_functions_sql(), upkeep_functions_sql(), other_functions_sql()}, {handover_sql()}}};
 }
 
 // jobs: a claim and a settlement change `state`, which partial indexes look at, so they write new index entries; what

@@ -24,6 +24,9 @@ statements::statements(std::string_view name) : statement_table(name) {
     set(query::enqueue_plain_one_and_ring, "enqueue_plain_one_and_ring",
         // Not {ns}.ring(), which the server would plan each time.
         enqueue_plain_one + "pg_notify('" + channel_name(name) + "', queue)");
+    set(query::enqueue_and_tell, "enqueue_and_tell",
+        "SELECT {ns}.enqueue_and_tell($1::uuid, $2::text, $3::text, $4::int4, $5::bytea, $6::int4, $7::bool, $8::int8, "
+        "$9::int4, $10::int4, $11::bool, $12::int8, $13::bytea, $14::bytea)");
     set(query::enqueue, "enqueue",
         "SELECT wanted, holder FROM {ns}.enqueue($1::uuid[], $2::text[], $3::text[], $4::int4[], $5::bytea[], "
         "$6::int4[], $7::bool[], $8::int8[], $9::int4[], $10::int4[], $11::bool[], $12::int8[], $13::bytea[], "
@@ -35,6 +38,12 @@ statements::statements(std::string_view name) : statement_table(name) {
     set(query::find_jobs, "find_jobs", "SELECT j.id FROM {ns}.jobs j WHERE j.id = ANY ($1::uuid[])");
     set(query::claim, "claim",
         "SELECT * FROM {ns}.claim($1::text[], $2::int4, $3::int8, $4::bytea, $5::text, $6::int4, $7::int8, $8::uuid)");
+    set(query::wait_for_jobs, "wait_for_jobs",
+        "SELECT * FROM {ns}.wait_for_jobs($1::text[], $2::int4, $3::int8, $4::bytea, $5::text, $6::int8)");
+    set(query::give_back, "give_back", "SELECT {ns}.give_back(NULL, $1::text)");
+    set(query::collect, "collect", "SELECT * FROM {ns}.collect($1::text, 1000)");
+    set(query::leave, "leave", "SELECT {ns}.leave($1::text)");
+    set(query::bury, "bury", "SELECT {ns}.bury(NULL)");
     set(query::settle, "settle",
         "SELECT place, answer, state FROM {ns}.settle($1::uuid[], $2::int8[], $3::int2[], $4::bool[], $5::int8[], "
         "$6::bytea[], $7::bytea[], $8::bytea[], $9::int8)");
@@ -56,10 +65,7 @@ statements::statements(std::string_view name) : statement_table(name) {
     set(query::discard, "discard",
         "SELECT {ns}.forget(ARRAY(SELECT j.id FROM {ns}.jobs j WHERE j.id = ANY ($1::uuid[]) AND j.state >= 4 "
         "ORDER BY j.id FOR UPDATE), {ns}.clock())");
-    set(query::pause, "pause",
-        "WITH changed AS (INSERT INTO {ns}.queues (name, paused) VALUES ($1::text, $2::bool) "
-        "ON CONFLICT (name) DO UPDATE SET paused = excluded.paused RETURNING paused) "
-        "SELECT {ns}.ring(ARRAY[$1]) FROM changed WHERE NOT paused");
+    set(query::pause, "pause", "SELECT {ns}.pause($1::text, $2::bool)");
     set(query::queues, "queues", "SELECT name, paused FROM {ns}.queues ORDER BY name");
     set(query::get, "get",
         "SELECT f.id IS NOT NULL, (SELECT string_agg(concat_ws(',', a.generation, a.number, a.token, a.started, "

@@ -4,6 +4,9 @@
 // say goes out together from that thread, a little later, and is lost when the process ends before that.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -34,7 +37,8 @@ public:
 
         // The caller sends the NOTIFY in the transaction itself, with ring() of the schema.
         bool in_commit() const noexcept { return in_commit_; }
-        // Watchers here are told at once, others too if in_commit(), else soon. Not called: nothing was committed.
+        // Watchers here are told at once, others too if in_commit(), else soon. Not called: nothing was committed, or the one
+        // whom it is for has been told.
         void committed();
 
     private:
@@ -52,6 +56,20 @@ public:
     // Null behind a proxy that pools transactions: it forwards no notification.
     std::unique_ptr<job_watch> watch(std::vector<std::string> queues, std::function<void()> hint);
 
+    // Asks the server on the connection that listens. Throws what libpqxx throws.
+    using asking = std::function<pqxx::result(const statement&, const parameters&)>;
+    // What is told on this channel, which nobody else listens to: some messages, on the thread of the bell. May throw what
+    // `asking` does. Before the first watch.
+    using letters = std::function<void(const std::vector<std::string>& messages, const asking& ask)>;
+    void receive(std::string channel, letters heard);
+    // Waits for letters under way; there are none any more.
+    void refuse_letters();
+    // An advisory lock, another one for each connection, that is held for as long as somebody listens to that channel.
+    // 0: nobody does.
+    std::int64_t listener() const noexcept { return listener_.load(); }
+    // Runs it on that connection, soon, before the bell goes at the latest. When there is no connection, never.
+    void run_soon(const statement& what, parameters with);
+
 private:
     class line;
 
@@ -65,13 +83,21 @@ private:
     void send_all(line& open);
     std::vector<std::string> take_unsent();
     bool has_unsent() const;
+    void run_errands(line& open);
+    std::string own_channel();
 
     pool& pool_;
     job_watchers watchers_;
     mutable std::mutex mutex_;
     notify_turns turns_{shortest_gap};
     std::set<std::string, std::less<>> unsent_;
+    std::vector<std::pair<const statement*, parameters>> errands_;
     int woken_ = -1; // an eventfd
+
+    std::mutex letters_mutex_;
+    std::string own_channel_; // empty: none
+    letters letters_;
+    std::atomic<std::int64_t> listener_ = 0;
     std::jthread thread_;
 };
 
