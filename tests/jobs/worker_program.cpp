@@ -228,6 +228,8 @@ int serve(int count, char** arguments) {
                                                  .lease = lease,
                                                  .heartbeat = lease / 5,
                                                  .sweep = 200ms,
+                                                 .progress_every = 1h, // with the completion: one that is refused
+                                                                       // before it would be this worker's last word
                                                  .unknown_kind_delay = 100ms});
     test::value_of(worker.start());
 
