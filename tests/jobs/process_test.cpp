@@ -3,7 +3,9 @@
 #include <csignal>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "catch.hpp"
 #include "shop.hpp"
@@ -53,6 +55,34 @@ void killed_after_the_handler(shop& at) {
     CHECK(at.noted("done", once) == 1);
     CHECK(at.view(once).last_error.message == "crash, restart not allowed");
     third.stop(SIGTERM, 10s);
+}
+
+// Jobs come one at a time, so that some are handed to workers that are idle, or dead by then, or frozen.
+void killed_while_idle(shop& at) {
+    constexpr int rounds = 5;
+    std::vector<identifier> all;
+    const bool may_freeze = at.plugin != "sqlite"; // where it may hold the lock of the file, and everybody waits
+    auto stays = at.worker(2);
+    for (int round = 0; round < rounds; ++round) {
+        auto goes = at.worker(2);
+        for (int i = 0; i < 60; ++i) {
+            if (i == 20 && round % 2 == 1 && may_freeze) goes.signal(SIGSTOP);
+            if (i == 40) goes.signal(SIGKILL);
+            all.push_back(at.enqueue("quick"));
+            std::this_thread::sleep_for(3ms);
+        }
+        CHECK(goes.wait(10s) == 128 + SIGKILL);
+    }
+    at.until("all is done", [&] { return at.count_of(job_state::succeeded) == all.size(); });
+    const auto done = at.noted("done");
+    for (const identifier& each : all) {
+        const auto times = done.find(to_text(each));
+        REQUIRE(times != done.end());
+        const auto seen = at.view(each);
+        CHECK((times->second == 1 || seen.crash_count > 0)); // twice, only when a worker died of it
+        CHECK(seen.attempts == 1);
+    }
+    stays.stop(SIGTERM, 10s);
 }
 
 // It hears of it from its first heartbeat, and tells its handler. What that still says goes nowhere.
@@ -156,6 +186,7 @@ void survives_everything(const std::string& plugin, const test::text_settings& w
     const std::pair<const char*, scenario> all[] = {
         {"killed in the handler, with jobs prefetched", &killed_in_the_handler_with_jobs_prefetched},
         {"killed after the handler", &killed_after_the_handler},
+        {"killed while idle", &killed_while_idle},
         {"frozen past the lease", &frozen_past_the_lease},
         {"handlers that kill their workers", &handlers_that_kill_their_workers},
         {"told to stop", &told_to_stop},
