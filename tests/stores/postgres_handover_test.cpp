@@ -50,6 +50,7 @@ public:
         return last;
     }
     void leave() { on_.reset(); }
+    std::string address() const { return on_->address(); }
 
 private:
     job_store& jobs_;
@@ -232,6 +233,22 @@ TEST_CASE("postgres: pausing a queue takes back what nobody has collected") {
     CHECK(d.state_of(during.id) == job_state::pending);
     d.await(d.jobs().resume("default"));
     CHECK(worker.say(d).size() == 2);
+}
+
+TEST_CASE("postgres: a worker that is busy in one queue is still idle in another") {
+    NEEDS_POSTGRES();
+    desk d;
+    idle worker(*d.kept);
+    REQUIRE(worker.listens(d));
+    const std::string row = "SELECT string_agg(queue || ' ' || free, ', ' ORDER BY queue) FROM " + table(d);
+    CHECK(d.await(d.jobs().claim({{"other"}, 1, 1min, "idle", worker.address()})).empty());
+    CHECK(d.sql(row) == "default true, other true");
+    new_job job = d.job();
+    job.queue = "other";
+    job.unique_key = "to be claimed";
+    d.await(d.jobs().enqueue({job}));
+    CHECK(d.await(d.jobs().claim({{"other"}, 1, 1min, "idle", worker.address()})).size() == 1);
+    CHECK(d.sql(row) == "default true, other false");
 }
 
 TEST_CASE("postgres: a worker that goes on waiting writes nothing") {

@@ -87,24 +87,30 @@ void handover::read(const std::vector<std::string>& numbers, const bell::asking&
     for (const std::string& gone : unread_) ask(core_.texts[query::leave], only(channel_ + " " + gone));
 }
 
+// In one of these queues, at the claim before.
+bool handover::was_idle(const claim_request& request, bool is_now) {
+    const std::lock_guard lock(mutex_);
+    std::set<std::string>& in = idle_[request.then_hand_to];
+    bool was = false;
+    for (const std::string& queue : request.queues) was |= is_now ? !in.insert(queue).second : in.erase(queue) > 0;
+    return was;
+}
+
 void handover::after_claim(session& here, const claim_request& request, std::vector<claimed_job>& found) {
-    const std::string& address = request.then_hand_to;
     const int left = request.limit - static_cast<int>(found.size());
-    {
-        const std::lock_guard lock(mutex_);
-        if (left > 0) idle_.insert(address);
-        else if (idle_.erase(address) == 0) return;
-    }
+    const bool was = was_idle(request, left > 0);
+    if (left <= 0 && !was) return;
+    parameters p;
+    p.many(column::text, request.queues, [](const std::string& q) { return std::string_view(q); });
     try {
         if (left <= 0) {
-            here.run(query::give_back, only(address));
+            p.one(column::text, std::string_view(request.then_hand_to));
+            here.run(query::give_back, p);
             return;
         }
-        parameters p;
-        p.many(column::text, request.queues, [](const std::string& q) { return std::string_view(q); });
         p.one(column::int4, left).one(column::int8, micros(request.lease_for));
-        p.one(column::bytes, std::string_view(request.worker)).one(column::text, std::string_view(address));
-        p.one(column::int8, core_.doorbell.listener());
+        p.one(column::bytes, std::string_view(request.worker));
+        p.one(column::text, std::string_view(request.then_hand_to)).one(column::int8, core_.doorbell.listener());
         for (claimed_job& missed : claimed(here.run(query::wait_for_jobs, p))) found.push_back(std::move(missed));
     } catch (...) {
         if (found.empty()) throw; // else what was claimed counts

@@ -3,6 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -33,13 +37,14 @@ private:
     class attendant;
     void read(const std::vector<std::string>& numbers, const bell::asking& ask);
     void leave(const std::string& address) noexcept;
+    bool was_idle(const claim_request& request, bool is_now);
 
     core& core_;
     const std::string channel_;
     job_watchers bells_; // one for each attendant, by its number
     std::mutex mutex_;
     std::uint64_t latest_ = 0;
-    std::set<std::string, std::less<>> idle_; // addresses that may be noted as idle
+    std::map<std::string, std::set<std::string>> idle_; // where each address may be noted as idle
 
     // While letters are read, on the thread that does.
     const bell::asking* ask_ = nullptr;

@@ -91,8 +91,8 @@ BEGIN
         WHERE j.token = t.token AND j.state + 0 = 2;
 END $$;
 
--- In this queue, of this address (NULL: any): nobody is idle any more, and what was not collected goes back unburnt.
-CREATE FUNCTION {ns}.give_back(_queue text, _address text) RETURNS void LANGUAGE plpgsql
+-- In these queues, of this address (NULL: any): nobody is idle any more, and what was not collected goes back unburnt.
+CREATE FUNCTION {ns}.give_back(_queues text[], _address text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     _ids uuid[];
@@ -101,7 +101,7 @@ DECLARE
 BEGIN
     WITH these AS (
         SELECT i.queue, i.address, i.job, i.token FROM {ns}.idle i
-        WHERE (_queue IS NULL OR i.queue = _queue) AND (_address IS NULL OR i.address = _address)
+        WHERE (_queues IS NULL OR i.queue = ANY (_queues)) AND (_address IS NULL OR i.address = _address)
             AND (i.free OR i.job IS NOT NULL)
         ORDER BY i.queue, i.address FOR UPDATE),
     changed AS (
@@ -170,7 +170,7 @@ SET search_path = pg_catalog SET jit = off AS $$
 BEGIN
     INSERT INTO {ns}.queues (name, paused) VALUES (_queue, _paused)
     ON CONFLICT (name) DO UPDATE SET paused = excluded.paused;
-    IF _paused THEN PERFORM {ns}.give_back(_queue, NULL); ELSE PERFORM {ns}.ring(ARRAY[_queue]); END IF;
+    IF _paused THEN PERFORM {ns}.give_back(ARRAY[_queue], NULL); ELSE PERFORM {ns}.ring(ARRAY[_queue]); END IF;
 END $$;
 )sql";
 }

@@ -40,7 +40,7 @@ statements::statements(std::string_view name) : statement_table(name) {
         "SELECT * FROM {ns}.claim($1::text[], $2::int4, $3::int8, $4::bytea, $5::text, $6::int4, $7::int8, $8::uuid)");
     set(query::wait_for_jobs, "wait_for_jobs",
         "SELECT * FROM {ns}.wait_for_jobs($1::text[], $2::int4, $3::int8, $4::bytea, $5::text, $6::int8)");
-    set(query::give_back, "give_back", "SELECT {ns}.give_back(NULL, $1::text)");
+    set(query::give_back, "give_back", "SELECT {ns}.give_back($1::text[], $2::text)");
     set(query::collect, "collect", "SELECT * FROM {ns}.collect($1::text, 1000)");
     set(query::leave, "leave", "SELECT {ns}.leave($1::text)");
     set(query::bury, "bury", "SELECT {ns}.bury(NULL)");
