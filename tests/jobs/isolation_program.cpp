@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <holdfast/codec.hpp>
@@ -69,6 +70,10 @@ struct hungry : told {
 struct endless : told {
     static constexpr job_options options{.name = "endless", .timeout = 200ms, .hard_deadline = 500ms, .isolate = true};
 };
+struct relapses : told { // its second try comes when its time is up
+    static constexpr job_options options{
+        .name = "relapses", .hard_deadline = 500ms, .policy = "later", .isolate = true};
+};
 struct deaf : told { // until it is cancelled, and beyond
     static constexpr job_options options{.name = "deaf", .isolate = true};
 };
@@ -90,6 +95,7 @@ struct beside : told { // in the worker itself
 };
 
 constexpr auto in_atlantis = schedule({.name = "daily", .cron = "0 3 * * *", .time_zone = "Atlantis/Poseidonis"});
+constexpr auto later = policy({.name = "later", .retry = {.max_attempts = 1, .delay = 1s, .jitter = false}});
 constexpr auto twice = policy({.name = "twice", .retry = {.max_attempts = 1, .delay = 1ms}});
 
 std::string line(const job_context& c) {
@@ -131,6 +137,13 @@ void spin(job_context& c) {
     }
 }
 
+void fail_then_spin(job_context& c) {
+    static bool failed_once = false;
+    if (std::exchange(failed_once, true)) return spin(c);
+    began(c);
+    throw std::runtime_error("busy");
+}
+
 task<void> enqueue_others(parent job, job_context& c) {
     for (int i = 0; i < 20; ++i) {
         auto queued = co_await c.jobs().enqueue(beside{{job.text}});
@@ -155,7 +168,7 @@ struct holdfast::codec<Job> {
 int main(int count, char** arguments) {
     if (count < 2) return 2;
     auto host = holdfast::host::from_file(arguments[1]);
-    host.add(twice);
+    host.add(twice, later);
     host.add<fine>(&run);
     host.add<segfault>(&crash<segfault>);
     host.add<patient_segfault>(&crash<patient_segfault>);
@@ -177,6 +190,7 @@ int main(int count, char** arguments) {
     });
     host.add<hungry>(&grow);
     host.add<endless>([](endless, job_context& c) { spin(c); });
+    host.add<relapses>([](relapses, job_context& c) { fail_then_spin(c); });
     host.add<deaf>([](deaf, job_context& c) { spin(c); });
     host.add<obedient>([](obedient, job_context& c) -> task<void> {
         began(c);

@@ -243,6 +243,15 @@ TEST_CASE("an isolated handler that does not end is ended: at its hard deadline,
 TEST_CASE("what an isolated handler throws is judged by the job's rules and policy, what it enqueues is kept") {
     on_each_store(&errors_are_judged_by_the_rules_of_the_job);
 }
+TEST_CASE("a deadline that passes between two tries of an isolated handler ends the second") {
+    shop at("sqlite", {});
+    auto worker = isolated_worker(at);
+    const auto seen = ended(at, enqueue(at, "relapses", 1));
+    CHECK(seen.state == job_state::dead_letter);
+    CHECK(seen.last_error.type == "stuck");
+    CHECK(at.noted("began", seen.id) == 1);
+    worker.stop(SIGTERM, 10s);
+}
 TEST_CASE("a worker with isolated jobs that cannot start says why, and leaves no process behind") {
     shop at("sqlite", {});
     auto worker = isolated_worker(at, {}, {"lost"});

@@ -104,7 +104,6 @@ task<isolated_ending> helper_pool::run(self pool, helper_ref in, isolated_job jo
         in->now = phase::running;
         in->context = &context;
         in->ended = ended;
-        in->ending.reset();
         in->outgoing += to_bytes(frame_kind::run, encode(job));
     }
     pool->wake();
@@ -116,7 +115,7 @@ task<isolated_ending> helper_pool::run(self pool, helper_ref in, isolated_job jo
     in->context = nullptr;
     if (in->ending) {
         in->now = phase::taken;
-        co_return std::move(*in->ending);
+        co_return *std::exchange(in->ending, std::nullopt);
     }
     const auto status = in->wait_status;
     const bool killed = in->killed;
@@ -137,10 +136,11 @@ void helper_pool::ask_to_stop(const helper_ref& which) noexcept {
     wake();
 }
 
+// Also one that is between two runs, or has just ended one: the next run throws.
 void helper_pool::kill(const helper_ref& which) noexcept {
     {
         const std::lock_guard lock(mutex_);
-        if (which->wait_status || which->killed || which->ending) return;
+        if (which->wait_status || which->killed) return;
         which->killed = true;
         to_kill_.push_back(which->id);
     }
