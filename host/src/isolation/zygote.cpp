@@ -1,5 +1,6 @@
 #include "zygote.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -66,6 +67,14 @@ bool send_with(int to, const T& what, const int* files, std::size_t count) noexc
     do sent = ::sendmsg(to, &message, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     return sent == static_cast<ssize_t>(sizeof what);
+}
+
+// The files that came with a message; those that there was no room for are missing.
+std::array<file_handle, 2> files_of(msghdr& message) noexcept {
+    int numbers[2] = {-1, -1};
+    if (const cmsghdr* files = CMSG_FIRSTHDR(&message))
+        std::memcpy(numbers, CMSG_DATA(files), std::min(sizeof numbers, files->cmsg_len - CMSG_LEN(0)));
+    return {file_handle(numbers[0]), file_handle(numbers[1])};
 }
 
 // In the zygote, which has one thread and never returns from here.
@@ -228,14 +237,16 @@ zygote::message zygote::receive() noexcept {
         made.ended = ended_helper{got.id, got.number};
         return made;
     }
-    made.started.emplace().id = got.id;
-    made.started->problem = got.number;
-    if (const cmsghdr* files = CMSG_FIRSTHDR(&header)) {
-        int numbers[2];
-        std::memcpy(numbers, CMSG_DATA(files), sizeof numbers);
-        made.started->socket = file_handle(numbers[0]);
-        made.started->crash_report = file_handle(numbers[1]);
+    auto [socket, crash_report] = files_of(header);
+    started_helper& started = made.started.emplace();
+    if (got.id >= 0 && (!socket || !crash_report)) { // it ends by itself, for nobody has the other end of its socket
+        started.problem = EMFILE;
+        return made;
     }
+    started.id = got.id;
+    started.problem = got.number;
+    started.socket = std::move(socket);
+    started.crash_report = std::move(crash_report);
     return made;
 }
 
