@@ -64,6 +64,9 @@ struct uncaught : told {
 struct leaves : told {
     static constexpr job_options options{.name = "leaves", .isolate = true};
 };
+struct boasts : told {
+    static constexpr job_options options{.name = "boasts", .isolate = true};
+};
 struct hungry : told {
     static constexpr job_options options{.name = "hungry", .isolate = true};
 };
@@ -137,6 +140,10 @@ void spin(job_context& c) {
     }
 }
 
+[[gnu::noinline]] void throw_much() {
+    throw std::runtime_error(std::string(1 << 20, 'x'));
+}
+
 void fail_then_spin(job_context& c) {
     static bool failed_once = false;
     if (std::exchange(failed_once, true)) return spin(c);
@@ -183,6 +190,10 @@ int main(int count, char** arguments) {
     host.add<uncaught>([](uncaught, job_context& c) {
         began(c);
         std::thread([] { throw std::runtime_error("thrown where nothing may be"); }).join();
+    });
+    host.add<boasts>([](boasts, job_context& c) {
+        began(c);
+        std::thread(&throw_much).join();
     });
     host.add<leaves>([](leaves, job_context& c) {
         began(c);

@@ -252,6 +252,16 @@ TEST_CASE("a deadline that passes between two tries of an isolated handler ends 
     CHECK(at.noted("began", seen.id) == 1);
     worker.stop(SIGTERM, 10s);
 }
+TEST_CASE("what an isolated process dies of is kept with its stack, however long the message") {
+    shop at("sqlite", {});
+    auto worker = isolated_worker(at);
+    const auto seen = ended(at, enqueue(at, "boasts", 1));
+    CHECK(seen.last_error.type == "crashed: SIGABRT");
+    CHECK_THAT(seen.last_error.message, ContainsSubstring("nobody caught std::runtime_error: xxx"));
+    CHECK_THAT(seen.last_error.message, ContainsSubstring("xxx…\nSIGABRT\n"));
+    CHECK_THAT(seen.last_error.message, ContainsSubstring("throw_much"));
+    worker.stop(SIGTERM, 10s);
+}
 TEST_CASE("a worker with isolated jobs that cannot start says why, and leaves no process behind") {
     shop at("sqlite", {});
     auto worker = isolated_worker(at, {}, {"lost"});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <holdfast/detail/cut_text.hpp>
 #include <holdfast/detail/exception_type.hpp>
 #include <holdfast/exception_explain.hpp>
 #include <holdfast/store_limits.hpp>
@@ -124,12 +125,7 @@ settlement when_killed(const circumstances& about, bool past_hard_deadline, rand
 }
 
 std::string clean_text(std::string text) {
-    if (text.size() > longest_message) {
-        text.resize(longest_message);
-        while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
-        if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0x80) text.pop_back();
-        text += "…";
-    }
+    text = holdfast::detail::cut_text(std::move(text), longest_message);
     if (store_limits::is_text(text)) return text;
     for (char& c : text)
         if (c == '\0' || static_cast<unsigned char>(c) >= 0x80) c = '?';

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <holdfast/detail/cut_text.hpp>
 #include <holdfast/detail/exception_type.hpp>
 
 #include "symbol_table.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int deepest = 48;
+constexpr std::size_t longest_message = 2048; // a quarter of what is kept of an error: the stack has the rest
 
 std::atomic<int> report_file = -1;
 
@@ -67,8 +69,9 @@ extern "C" void holdfast_on_crash(int signal, siginfo_t* what, void*) {
 [[noreturn]] void on_terminate() noexcept {
     if (const auto thrown = std::current_exception()) {
         try {
-            const std::string text = "nobody caught " + exception_type_name(thrown) + ": " + exception_message(thrown);
-            say((text + "\n").c_str());
+            std::string text = "nobody caught " + exception_type_name(thrown) + ": " + exception_message(thrown);
+            text = cut_text(std::move(text), longest_message) + "\n";
+            say(text.c_str());
         } catch (...) { // out of memory: the stack tells
         }
     }

@@ -6,7 +6,7 @@
 namespace holdfast::detail {
 
 // From here on a signal that ends the process (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT), or an exception that nobody
-// catches, writes what happened and the stack to that file first. For the life of the process.
+// catches, writes what happened and the stack to that file first: some kilobytes. For the life of the process.
 void report_crashes_to(int file);
 
 // "SIGSEGV", "exit code 3": how a process ended, by its wait status.

@@ -24,7 +24,6 @@ constexpr int look_every = 1000;                        // ms, for idle helpers
 std::string read_all(const file_handle& from) {
     std::string text;
     char piece[4096];
-    ::fcntl(from.get(), F_SETFL, O_NONBLOCK);
     for (ssize_t n = 0; (n = ::read(from.get(), piece, sizeof piece)) > 0;)
         text.append(piece, static_cast<std::size_t>(n));
     return text;

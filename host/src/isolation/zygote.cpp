@@ -119,7 +119,7 @@ private:
         if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) != 0) return refuse();
         file_handle ours(talk[0]);
         file_handle theirs(talk[1]);
-        if (::pipe2(last_words, O_CLOEXEC) != 0) return refuse();
+        if (::pipe2(last_words, O_CLOEXEC | O_NONBLOCK) != 0) return refuse();
         file_handle read_end(last_words[0]);
         file_handle write_end(last_words[1]);
         const pid_t me = ::getpid();

@@ -15,7 +15,7 @@ namespace holdfast::detail {
 // What a helper process is given.
 struct helper_side {
     int socket;       // to the worker; a stream
-    int crash_report; // for the last words
+    int crash_report; // for the last words; what does not fit is lost, for nobody reads it before the end
     bool with_stores; // as the worker asked
 };
 
@@ -24,7 +24,7 @@ struct started_helper {
     pid_t id = -1;
     int problem = 0; // errno, when there is none
     file_handle socket;
-    file_handle crash_report;
+    file_handle crash_report; // to be read once it has ended; reading waits for nothing
 };
 
 struct ended_helper {
