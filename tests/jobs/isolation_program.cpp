@@ -90,6 +90,9 @@ struct refuses : told {
 struct flaky : told {
     static constexpr job_options options{.name = "flaky", .retry = soon, .policy = "twice", .isolate = true};
 };
+struct executes : told {
+    static constexpr job_options options{.name = "executes", .isolate = true};
+};
 struct parent : told {
     static constexpr job_options options{.name = "parent", .retry = soon, .isolate = true};
 };
@@ -214,6 +217,10 @@ int main(int count, char** arguments) {
     host.add<flaky>([](const flaky&, job_context& c) {
         began(c);
         throw std::runtime_error("busy");
+    });
+    host.add<executes>([](executes, job_context& c) {
+        began(c);
+        if (std::system("kill -s PIPE $$") != SIGPIPE) throw std::runtime_error("it ignores what would end it");
     });
     host.add<parent>(&enqueue_others);
     host.add<beside>([](const beside&, job_context& c) {

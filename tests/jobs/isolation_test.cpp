@@ -262,6 +262,14 @@ TEST_CASE("what an isolated process dies of is kept with its stack, however long
     CHECK_THAT(seen.last_error.message, ContainsSubstring("throw_much"));
     worker.stop(SIGTERM, 10s);
 }
+TEST_CASE("what an isolated handler executes has its signals as they are everywhere") {
+    shop at("sqlite", {});
+    auto worker = isolated_worker(at);
+    const auto seen = ended(at, enqueue(at, "executes", 1));
+    CHECK(seen.state == job_state::succeeded);
+    CHECK(seen.last_error.message.empty());
+    worker.stop(SIGTERM, 10s);
+}
 TEST_CASE("a worker with isolated jobs that cannot start says why, and leaves no process behind") {
     shop at("sqlite", {});
     auto worker = isolated_worker(at, {}, {"lost"});

@@ -39,11 +39,11 @@ constexpr int look_after_parent = 1000; // ms
 
 void do_nothing(int) {}
 
-// Signals that end the worker in good order go to the whole group; helpers go on until it has no more use for them. Not
-// ignored, so that what a handler executes has them back as they were.
+// Signals that end the worker in good order go to the whole group; helpers go on until it has no more use for them, and
+// what is written to nobody is an error of the write. Not ignored, so that what a handler executes has them back as they
+// were.
 void leave_signals_to_the_worker() {
-    for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(each, &do_nothing);
-    ::signal(SIGPIPE, SIG_IGN);
+    for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(each, &do_nothing);
     ::signal(SIGCHLD, SIG_DFL);
 }
 
