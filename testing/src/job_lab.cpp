@@ -1,6 +1,7 @@
 #include <holdfast/job_lab.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <holdfast/engine.hpp>
@@ -49,10 +50,23 @@ T value_of(result<T> answer) {
 } // namespace
 
 struct job_lab::parts {
+    struct shift {
+        std::unique_ptr<job_worker> worker;
+        worker_snapshot told; // as of the latest news()
+    };
+    // Of all workers.
+    struct standing {
+        std::vector<running_job> running;
+        std::uint64_t claimed = 0;
+        int waiting = 0; // to begin, or to be written
+    };
+
     parts(job_defaults defaults, std::uint64_t with_seed, std::uint64_t order)
         : seed(with_seed), time(order), made(time, with_seed), kept(memory::make_store({}, &time)), ids(with_seed),
           client(*kept->jobs(), ids, defaults, &lines) {}
-    ~parts() { stop_worker(); }
+    ~parts() {
+        for (const shift& each : shifts) sync_wait(time, each.worker->stop());
+    }
 
     job_store& store() { return *kept->jobs(); }
     template <class T>
@@ -68,33 +82,60 @@ struct job_lab::parts {
         return names;
     }
 
-    void stop_worker() {
-        if (worker == nullptr) return;
-        sync_wait(time, worker->stop());
-        worker.reset();
-    }
-    // With a worker that has all queues: one that lacks some is replaced.
-    void start_worker() {
-        const auto wanted = queues();
-        if (worker != nullptr && std::ranges::includes(served, wanted)) return;
-        stop_worker();
-        served = wanted;
+    // A worker for the queues that have none; those that run may be in the middle of a handler. False: all have one.
+    bool start_worker() {
+        auto unserved = queues();
+        std::erase_if(unserved, [&](const std::string& each) { return served.contains(each); });
+        if (unserved.empty()) return false;
         worker_options how;
         how.queues.clear();
-        for (const std::string& each : served) how.queues.push_back({.name = each});
-        how.name = "lab";
+        for (const std::string& each : unserved) how.queues.push_back({.name = each});
+        how.name = "lab-" + std::to_string(shifts.size() + 1);
         how.settle_wait = duration::zero();
         how.sweep = std::chrono::hours{1}; // nobody else is here to die
         how.progress_every = std::chrono::minutes{1};
         how.defaults = client.defaults();
-        worker = std::make_unique<job_worker>(worker_parts{.on = time,
-                                                           .store = store(),
-                                                           .kinds = kinds,
-                                                           .log = lines,
-                                                           .policies = &made.policies(),
-                                                           .client = &client},
-                                              how, seed);
+        const worker_parts with{.on = time,
+                                .store = store(),
+                                .kinds = kinds,
+                                .log = lines,
+                                .policies = &made.policies(),
+                                .client = &client};
+        auto worker = std::make_unique<job_worker>(with, how, seed + shifts.size());
         value_of(worker->start());
+        shifts.push_back({std::move(worker), {}});
+        served.merge(unserved);
+        return true;
+    }
+
+    // What can run now, also in queues that come up meanwhile.
+    void run_ready() {
+        do time.run_ready();
+        while (start_worker());
+    }
+    // All look at once, and not at their next polls.
+    void look_for_work() {
+        for (const shift& each : shifts) each.worker->resume();
+    }
+    // What has ended since this was asked last.
+    drained news() {
+        drained sum;
+        for (shift& each : shifts) {
+            worker_snapshot now = each.worker->snapshot();
+            sum += now - each.told;
+            each.told = std::move(now);
+        }
+        return sum;
+    }
+    standing look() const {
+        standing all;
+        for (const shift& each : shifts) {
+            worker_snapshot now = each.worker->snapshot();
+            all.claimed += now.claimed;
+            all.waiting += now.prefetched + now.unsettled;
+            std::ranges::move(now.running, std::back_inserter(all.running));
+        }
+        return all;
     }
 
     std::vector<std::string> served_names() const { return {served.begin(), served.end()}; }
@@ -102,19 +143,19 @@ struct job_lab::parts {
 
     void drain_all() {
         for (int moments = 0; moments < most_moments;) {
-            time.run_ready();
-            const worker_snapshot now = worker->snapshot();
+            run_ready();
+            const standing now = look();
             if (!now.running.empty()) { // in a handler, or between two tries of its policy
                 if (!handlers.wait(time, longest_handler)) complain();
                 moments = 0;
                 continue;
             }
-            if (now.prefetched == 0 && now.unsettled == 0) {
+            if (now.waiting == 0) {
                 const auto due = next_due();
                 if (!due || *due > duration::zero()) return;
-                worker->resume(); // it looks at once, and not at its next poll
+                look_for_work();
                 time.run_ready();
-                if (worker->snapshot().claimed != now.claimed) continue;
+                if (look().claimed != now.claimed) continue;
             }
             ++moments;
             time.advance(moment);
@@ -122,7 +163,7 @@ struct job_lab::parts {
     }
     [[noreturn]] void complain() {
         std::string names;
-        for (const running_job& each : worker->snapshot().running) names += (names.empty() ? "" : ", ") + each.type;
+        for (const running_job& each : look().running) names += (names.empty() ? "" : ", ") + each.type;
         throw failed({errc::timed_out,
                       "jobs are still running after " + to_text(longest_handler) + " of virtual time: " + names,
                       std::nullopt});
@@ -138,7 +179,7 @@ struct job_lab::parts {
     lab::handler_bell handlers;
     job_registry kinds;
     std::set<std::string> served;
-    std::unique_ptr<job_worker> worker;
+    std::vector<shift> shifts;
 };
 
 job_lab::job_lab(job_defaults defaults, std::uint64_t seed, std::uint64_t order)
@@ -167,25 +208,23 @@ simulated_runtime& job_lab::time() noexcept {
 }
 
 drained job_lab::drain() {
-    parts_->start_worker();
-    const worker_snapshot before = parts_->worker->snapshot();
+    parts_->news(); // what ended before is not told here
     parts_->drain_all();
-    return parts_->worker->snapshot() - before;
+    return parts_->news();
 }
 
 drained job_lab::advance(duration d) {
-    parts_->start_worker();
-    const worker_snapshot before = parts_->worker->snapshot();
+    parts_->news(); // what ended before is not told here
     const time_point until = saturating_add(parts_->time.now(), d);
     while (parts_->time.now() < until) {
-        parts_->time.run_ready();
+        parts_->run_ready();
         const duration left = until - parts_->time.now();
         const duration next = parts_->next_due().value_or(left);
         parts_->time.advance(next > duration::zero() ? std::min(next, left) : left);
-        parts_->worker->resume(); // it looks at once, and not at its next poll
+        parts_->look_for_work();
     }
-    parts_->time.run_ready();
-    return parts_->worker->snapshot() - before;
+    parts_->run_ready();
+    return parts_->news();
 }
 
 drained job_lab::run_until_done(duration at_most) {

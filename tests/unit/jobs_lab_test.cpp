@@ -118,6 +118,46 @@ TEST_CASE("a lab serves queues that come later, and leaves paused ones alone") {
     CHECK(lab.drain().succeeded == 1);
 }
 
+TEST_CASE("a lab runs what handlers enqueue into queues that nobody has named before") {
+    job_lab lab;
+    std::vector<std::string> ran_in;
+    lab.add<step>([&](step s, job_context& c) {
+        ran_in.emplace_back(c.queue());
+        if (s.number == 0) return;
+        const std::string next = "tenant-" + std::to_string(s.number);
+        REQUIRE(sync_wait(c.runtime(), c.jobs().enqueue(step{s.number - 1}, {.queue = next})));
+    });
+    const std::vector<std::string> all = {"default", "tenant-3", "tenant-2", "tenant-1"};
+    add(lab, step{3});
+    SECTION("when it is drained") {
+        CHECK(lab.drain() == drained{.succeeded = 4});
+        CHECK(lab.drain() == drained{});
+    }
+    SECTION("when it runs until all is done") {
+        CHECK(lab.run_until_done() == drained{.succeeded = 4});
+    }
+    SECTION("when its time moves") {
+        CHECK(lab.advance(1min) == drained{.succeeded = 4});
+    }
+    CHECK(ran_in == all);
+}
+
+TEST_CASE("a queue that comes up disturbs no handler that is in the middle of its work") {
+    job_lab lab;
+    lab.add<step>([](step s, job_context& c) -> task<void> {
+        if (s.number == 0) co_return;
+        auto enqueueing = c.jobs().enqueue(step{}, {.queue = "surprise"});
+        if (!co_await std::move(enqueueing)) throw std::runtime_error("refused");
+        auto sleeping = c.sleep_for(3h);
+        co_await std::move(sleeping);
+    });
+    const auto id = add(lab, step{1}).id;
+    CHECK(lab.advance(1min) == drained{.succeeded = 1});
+    CHECK(lab.look(id).state == job_state::processing);
+    CHECK(lab.drain() == drained{.succeeded = 1});
+    CHECK(lab.look(id).history.size() == 1);
+}
+
 TEST_CASE("a job's policy is the lab's, and retries within the attempt") {
     job_lab lab;
     lab.add(lab_policy);
