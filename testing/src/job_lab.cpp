@@ -100,7 +100,8 @@ struct job_lab::parts {
                                 .kinds = kinds,
                                 .log = lines,
                                 .policies = &made.policies(),
-                                .client = &client};
+                                .client = &client,
+                                .rules = rules ? &*rules : nullptr};
         auto worker = std::make_unique<job_worker>(with, how, seed + shifts.size());
         value_of(worker->start());
         shifts.push_back({std::move(worker), {}});
@@ -178,6 +179,7 @@ struct job_lab::parts {
     holdfast::jobs client;
     lab::handler_bell handlers;
     job_registry kinds;
+    std::optional<exception_policy> rules; // of all kinds
     std::set<std::string> served;
     std::vector<shift> shifts;
 };
@@ -188,6 +190,12 @@ job_lab::~job_lab() = default;
 
 job_lab& job_lab::add(const policy& each) {
     parts_->made.add(each);
+    return *this;
+}
+job_lab& job_lab::use(exception_policy rules) {
+    if (parts_->rules)
+        throw failed({errc::duplicate, "the lab has exception rules already: one policy is for all", std::nullopt});
+    parts_->rules = std::move(rules);
     return *this;
 }
 void job_lab::add_kind(std::unique_ptr<job_type> kind) {

@@ -20,6 +20,11 @@ struct step {
 };
 BOOST_DESCRIBE_STRUCT(step, (), (number))
 
+struct plain {
+    static constexpr job_options options{.name = "lab.plain"};
+};
+BOOST_DESCRIBE_STRUCT(plain, (), ())
+
 struct ask {
     static constexpr job_options options{.name = "lab.ask", .policy = "lab-policy"};
 };
@@ -168,6 +173,21 @@ TEST_CASE("a job's policy is the lab's, and retries within the attempt") {
     add(lab, ask{});
     CHECK(lab.drain() == drained{.succeeded = 1});
     CHECK(calls == 4);
+}
+
+TEST_CASE("rules for all jobs of a lab are for those that have none of their own") {
+    job_lab lab;
+    exception_policy rules;
+    rules.on<std::invalid_argument>().discard();
+    lab.use(rules);
+    lab.add<plain>([](plain) { throw std::invalid_argument("no such customer"); });
+    lab.add<step>([](step) { throw std::invalid_argument("no such step"); });
+    const auto id = add(lab, plain{}).id;
+    add(lab, step{});
+    CHECK(lab.drain() == drained{.retried = 1, .cancelled = 1});
+    CHECK_THAT(lab.look(id).last_error.message,
+               ContainsSubstring("discarded by") && ContainsSubstring("no such customer"));
+    CHECK_THROWS_AS(lab.use(rules), failed);
 }
 
 TEST_CASE("a handler can be run by itself, with what it says") {

@@ -17,6 +17,7 @@
 
 #include <holdfast/codec.hpp>
 #include <holdfast/error.hpp>
+#include <holdfast/exception_policy.hpp>
 #include <holdfast/job.hpp>
 #include <holdfast/job_context.hpp>
 #include <holdfast/job_store.hpp>
@@ -78,6 +79,8 @@ public:
         return *this;
     }
     job_lab& add(const policy& each);
+    // Before the first job is run, once: what becomes of errors where a type has no rules of its own, as by host::use.
+    job_lab& use(exception_policy rules);
 
     // What the code under test is given.
     holdfast::jobs& jobs() noexcept;
