@@ -45,7 +45,7 @@ struct segfault : told {
     static constexpr job_options options{.name = "segfault", .retry = soon, .isolate = true};
 };
 struct patient_segfault : told {
-    static constexpr job_options options{.name = "patient_segfault", .retry = soon, .max_crashes = 2, .isolate = true};
+    static constexpr job_options options{.name = "patient_segfault", .retry = soon, .isolate = true};
 };
 struct once_segfault : told {
     static constexpr job_options options{

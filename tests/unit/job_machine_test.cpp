@@ -137,12 +137,12 @@ TEST_CASE("recovery follows the wish to cancel, then the restart rule, then the 
 
     record unstarted = running();
     unstarted.job.may_restart = false;
-    unstarted.max_crashes = 0;
+    unstarted.job.max_crashes = 0;
     CHECK(job_machine::recover(unstarted, later) == job_machine::recovered::requeued);
     CHECK(unstarted.job.crash_count == 0);
 
     record capped = running();
-    capped.max_crashes = 0;
+    capped.job.max_crashes = 0;
     CHECK(job_machine::recover(capped, later) == job_machine::recovered::dead_letter);
     CHECK(capped.job.last_error.message == job_machine::crashed_too_often);
 
@@ -221,7 +221,7 @@ TEST_CASE("whatever is done to a job in whatever order, its rules hold") {
             REQUIRE(r.job.history.size() >= before.job.history.size());
             REQUIRE(r.job.attempts >= 0);
             REQUIRE(r.job.attempts <= r.job.max_attempts);
-            REQUIRE(r.job.crash_count <= r.max_crashes + 1);
+            REQUIRE(r.job.crash_count <= r.job.max_crashes + 1);
             REQUIRE(is_final(r.job.state) == r.job.ended.has_value());
             REQUIRE((r.job.state == job_state::processing) == r.job.leased_until.has_value());
             REQUIRE((r.job.history.empty() ||

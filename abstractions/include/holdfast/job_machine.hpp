@@ -25,7 +25,6 @@ struct record {
     bool waits_for_parent = false;
     bool cancelled_by_parent = false;
     std::optional<duration> keep_for{};
-    int max_crashes = 3;
 };
 
 // A parent that has ended badly cancels the child at once; one that has succeeded holds nothing up.
@@ -46,7 +45,7 @@ inline record make(const new_job& n, store_time now, parent_is parent = parent_i
     r.job.parent = n.parent;
     r.job.extra = n.extra;
     r.keep_for = n.keep_for;
-    r.max_crashes = n.max_crashes;
+    r.job.max_crashes = n.max_crashes;
     r.waits_for_parent = parent == parent_is::open;
     r.job.state = r.waits_for_parent || r.job.due_at > now ? job_state::scheduled : job_state::pending;
     if (parent == parent_is::dead) {
@@ -190,7 +189,7 @@ inline recovered recover(record& r, store_time now) {
         return recovered::failed;
     }
     if (r.job.may_restart) ++r.job.crash_count; // one that never started did nothing wrong
-    if (r.job.crash_count > r.max_crashes) {
+    if (r.job.crash_count > r.job.max_crashes) {
         detail::end_attempt(r, "crashed", {"crash", std::string(crashed_too_often)}, now);
         detail::move_to(r, job_state::dead_letter, now);
         return recovered::dead_letter;

@@ -183,6 +183,7 @@ struct job_view {
     int attempts = 0;
     int max_attempts = 0;
     int crash_count = 0;
+    int max_crashes = 0;
     int generation = 1;
     bool may_restart = true;
     bool cancel_requested = false;

@@ -140,16 +140,16 @@ job_verdict::verdict worker_state::judge_isolated(const job_verdict::circumstanc
     return judged;
 }
 
-// Crashes of this generation so far, this one included.
-task<int> worker_state::count_crashes(self s, run r) {
+// Whether this crash is one too many for its generation: the job's own limit, as it was enqueued with.
+task<bool> worker_state::crashes_too_often(self s, run r) {
     auto asking = s->with.store.get(r->job.id);
     const auto found = co_await std::move(asking);
     const auto* view = found ? std::get_if<job_view>(&*found) : nullptr;
-    if (view == nullptr) co_return 1; // the attempts are counted all the same
+    if (view == nullptr) co_return false; // the attempts are counted all the same
     const auto is_crash = [&](const attempt_entry& each) {
         return each.generation == view->generation && (each.outcome == "crashed" || is_crash_type(each.error.type));
     };
-    co_return 1 + static_cast<int>(std::ranges::count_if(view->history, is_crash));
+    co_return 1 + std::ranges::count_if(view->history, is_crash) > view->max_crashes;
 }
 
 task<settlement> worker_state::judge_crash(self s, run r, std::exception_ptr thrown) {
@@ -162,8 +162,8 @@ task<settlement> worker_state::judge_crash(self s, run r, std::exception_ptr thr
     s->with.log.warning("job " + to_text(r->job.id) + " \"" + std::string(r->type_name()) +
                         "\" crashed its process at attempt " + std::to_string(r->job.attempt) + " of " +
                         std::to_string(r->job.max_attempts) + ": " + crash.how());
-    auto counting = count_crashes(s, r);
-    const int crashes = co_await std::move(counting);
+    auto asking = crashes_too_often(s, r);
+    const bool too_often = co_await std::move(asking);
     {
         const locked in(*s);
         ++s->counts.crashed;
@@ -175,7 +175,7 @@ task<settlement> worker_state::judge_crash(self s, run r, std::exception_ptr thr
         what.message = with_stack(std::string(job_machine::crash_not_allowed), crash);
         co_return job_verdict::make(kind::fail, std::move(what));
     }
-    if (crashes > r->kind->options.max_crashes.value_or(s->how.defaults.max_crashes)) {
+    if (too_often) {
         what.message = with_stack(std::string(job_machine::crashed_too_often), crash);
         co_return job_verdict::make(kind::dead_letter, std::move(what));
     }

@@ -119,7 +119,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     static job_verdict::verdict judge_isolated(const job_verdict::circumstances& about,
                                                const std::exception_ptr& thrown, random_series& random);
     static task<settlement> judge_crash(self s, run r, std::exception_ptr thrown);
-    static task<int> count_crashes(self s, run r);
+    static task<bool> crashes_too_often(self s, run r);
 
     // before_run.cpp: what some jobs need before their handlers may run. Nothing = run it.
     struct answer {

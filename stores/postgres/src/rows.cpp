@@ -39,6 +39,7 @@ job_view read_job(reader& cells) {
     job.attempts = cells.small();
     job.max_attempts = cells.small();
     job.crash_count = cells.small();
+    job.max_crashes = cells.small();
     job.generation = cells.small();
     job.may_restart = cells.flag();
     job.cancel_requested = cells.flag();

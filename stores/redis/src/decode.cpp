@@ -60,6 +60,7 @@ job_view decode_job(reader& from) {
     job.attempts = r.attempts;
     job.max_attempts = r.max_attempts;
     job.crash_count = r.crash_count;
+    job.max_crashes = r.max_crashes;
     job.generation = r.generation;
     job.may_restart = r.has(record::may_restart);
     job.cancel_requested = r.has(record::cancel_requested);

@@ -55,7 +55,7 @@ stored_job read_machine_row(use& row) {
     int state = 0;
     std::optional<std::int64_t> keep;
     store_time claimed{};
-    row.read(s.seq, job.id, state, s.r.token, job.attempts, job.max_attempts, job.crash_count, s.r.max_crashes,
+    row.read(s.seq, job.id, state, s.r.token, job.attempts, job.max_attempts, job.crash_count, job.max_crashes,
              job.generation, job.may_restart, s.r.started, job.cancel_requested, s.r.waits_for_parent,
              s.r.cancelled_by_parent, s.has_children, s.runs, s.large, keep, job.due_at, job.ended, s.expires,
              job.leased_until, claimed, job.worker, job.last_error.type, job.last_error.message);

@@ -14,6 +14,7 @@ void comes_back_as_it_was(store_lab& in) {
     j.what = {.type = "invoice.send", .version = 7, .content_type = "text/plain", .body = "a body"};
     j.priority = 5;
     j.max_attempts = 9;
+    j.max_crashes = 7;
     j.may_restart = false;
     j.unique_key = "INV-7";
     j.extra = {{"traceparent", "00-a-b-01"}, {"empty", ""}};
@@ -33,6 +34,7 @@ void comes_back_as_it_was(store_lab& in) {
     check_equal(seen.attempts, 0, "attempts");
     check_equal(seen.max_attempts, 9, "max_attempts");
     check_equal(seen.crash_count, 0, "crash_count");
+    check_equal(seen.max_crashes, 7, "max_crashes");
     check_equal(seen.generation, 1, "generation");
     check_equal(seen.may_restart, false, "may_restart");
     check_equal(seen.unique_key, std::optional<std::string>("INV-7"), "unique key");
