@@ -25,10 +25,10 @@ consumer_override read_override(settings& from, const config_table& table) {
 }
 
 void read_worker(event_worker_options& into, settings& from) {
-    into.lease = from.time("lease", into.lease);
-    if (from.has("heartbeat")) into.heartbeat = from.time("heartbeat", {});
-    into.poll = from.time("poll", into.poll);
-    into.sweep = from.time("sweep", into.sweep);
+    into.lease = from.positive_time("lease", into.lease);
+    into.heartbeat = read_heartbeat(from, into.lease);
+    into.poll = from.positive_time("poll", into.poll);
+    into.sweep = from.positive_time("sweep", into.sweep);
     into.shutdown_grace = from.time("shutdown_grace", into.shutdown_grace);
     into.settle_wait = from.time("settle_wait", into.settle_wait);
     into.unknown_topic_delay = from.time("unknown_event_delay", into.unknown_topic_delay);
@@ -67,8 +67,8 @@ result<relay_settings> read_relay_settings(const config_table& table) {
     auto done = read_section(table, [&](settings& from) {
         read.work = from.flag("work", true);
         read.how.batch = read_int(from, "batch", read.how.batch, 1, 10'000);
-        read.how.lease = from.time("lease", read.how.lease);
-        read.how.poll = from.time("poll", read.how.poll);
+        read.how.lease = from.positive_time("lease", read.how.lease);
+        read.how.poll = from.positive_time("poll", read.how.poll);
         read.how.in_flight = read_int(from, "in_flight", read.how.in_flight, 1, 64);
         read.how.max_failures = read_int(from, "max_failures", read.how.max_failures, 1, many);
         read.how.name = from.text("name", "");

@@ -76,8 +76,9 @@ void host::impl::start_jobs() {
     if (!kept && !has_work) return;
     detail::value_or_throw(kept); // kinds of jobs, and nothing to keep them in
     make_client(**kept);
-    if (!has_work || !config_.jobs.work) return;
+    if (!has_work) return;
     detail::value_or_throw(detail::apply_overrides(recurring_, config_.schedules));
+    if (!config_.jobs.work) return;
     start_isolation(**kept);
     worker_options how = config_.jobs.how;
     if (!config_.jobs.queues_given) how.queues = queues_of(kinds_);

@@ -23,10 +23,10 @@ void read_worker(worker_options& into, settings& from) {
     into.prefetch = read_int(from, "prefetch", into.prefetch, 0, many);
     into.batch = read_int(from, "batch", into.batch, 1, 10'000);
     into.settle_wait = from.time("settle_wait", into.settle_wait);
-    into.lease = from.time("lease", into.lease);
-    if (from.has("heartbeat")) into.heartbeat = from.time("heartbeat", {});
-    into.poll = from.time("poll", into.poll);
-    into.sweep = from.time("sweep", into.sweep);
+    into.lease = from.positive_time("lease", into.lease);
+    into.heartbeat = read_heartbeat(from, into.lease);
+    into.poll = from.positive_time("poll", into.poll);
+    into.sweep = from.positive_time("sweep", into.sweep);
     into.recovery_limit = read_int(from, "recovery_limit", into.recovery_limit, 1, many);
     into.unknown_kind_delay = from.time("unknown_kind_delay", into.unknown_kind_delay);
     into.shutdown_grace = from.time("shutdown_grace", into.shutdown_grace);

@@ -1,6 +1,9 @@
 // A section of the configuration as settings: what is not asked for is refused.
 #pragma once
 
+#include <optional>
+
+#include <holdfast/duration.hpp>
 #include <holdfast/error.hpp>
 #include <holdfast/settings.hpp>
 
@@ -29,6 +32,15 @@ result<void> read_section(const config_table& table, Read read) {
 
 inline int read_int(settings& from, std::string_view key, int otherwise, int least, std::int64_t most) {
     return static_cast<int>(from.integer(key, otherwise, least, most));
+}
+
+// Nothing where it is not written.
+inline std::optional<duration> read_heartbeat(settings& from, duration lease) {
+    if (!from.has("heartbeat")) return std::nullopt;
+    const duration heartbeat = from.positive_time("heartbeat", {});
+    if (heartbeat >= lease)
+        from.refuse("heartbeat", "a duration shorter than the lease, which is " + to_short_text(lease));
+    return heartbeat;
 }
 
 } // namespace holdfast::detail

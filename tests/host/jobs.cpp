@@ -233,15 +233,18 @@ TEST_CASE("the configuration may say when a job comes again, or that it does not
 
 TEST_CASE("what is wrong in [schedules] is refused by name and line") {
     static constexpr schedule hourly({.name = "hourly", .every = 1h});
-    const auto refusal = [](std::string_view text) {
+    const auto refusal = [](std::string_view text, bool works = true) {
         return support::message_of([&] {
             auto host = desk(text);
+            if (!works) host.without_work();
             host.add<count>([](count) {});
             host.add(recurring(hourly, count{"a"}));
             host.start();
         });
     };
     CHECK(refusal("[schedules.hurly]\nevery = '2h'\n") ==
+          "desk.toml:5: there is no schedule \"hurly\"; did you mean \"hourly\"?");
+    CHECK(refusal("[schedules.hurly]\nevery = '2h'\n", false) ==
           "desk.toml:5: there is no schedule \"hurly\"; did you mean \"hourly\"?");
     CHECK(refusal("[schedules.hourly]\nevry = '2h'\n") ==
           "desk.toml:6: [schedules.hourly] has no key \"evry\"; did you mean \"every\"?");
@@ -273,6 +276,12 @@ TEST_CASE("what is wrong in [jobs] is refused by name and line") {
           "desk.toml:6: [jobs] has no key \"concurency\"; did you mean \"concurrency\"?");
     CHECK(refusal("[jobs]\nattempts = 101\n") ==
           "desk.toml:6: [jobs] attempts: expected a whole number from 1 to 100, found \"101\"");
+    CHECK(refusal("[jobs]\nlease = '30s'\nheartbeat = '30s'\n") ==
+          "desk.toml:7: [jobs] heartbeat: expected a duration shorter than the lease, which is 30s, found \"30s\"");
+    CHECK(refusal("[jobs]\nlease = '0s'\n") ==
+          "desk.toml:6: [jobs] lease: expected a duration longer than 0, found \"0s\"");
+    CHECK(refusal("[consumers]\nheartbeat = '2m'\n") ==
+          "desk.toml:6: [consumers] heartbeat: expected a duration shorter than the lease, which is 1m, found \"2m\"");
     CHECK(refusal("[jobs.queue.mail]\nweight = 2\n") ==
           "desk.toml:5: there is no section [jobs.queue]; did you mean \"queues\"?");
     CHECK(refusal("[jobs.queues.mail]\nwieght = 2\n") ==

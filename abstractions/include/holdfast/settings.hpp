@@ -77,9 +77,21 @@ public:
         if (!d) refuse(key, *v, text, "a duration such as \"250ms\", \"10s\", \"5m\", \"6h\", \"1d\"");
         return *d;
     }
+    duration positive_time(std::string_view key, duration otherwise) {
+        const duration d = time(key, otherwise);
+        if (d <= duration::zero()) refuse(key, "a duration longer than 0");
+        return d;
+    }
     std::vector<std::string> list(std::string_view key) {
         const value* v = find(key);
         return v == nullptr ? std::vector<std::string>{} : v->items;
+    }
+
+    // A value that was written, and does not go with another one.
+    [[noreturn]] void refuse(std::string_view key, const std::string& expected) {
+        const value* v = find(key);
+        if (v == nullptr) refuse_missing(key);
+        refuse(key, *v, single(key, *v), expected);
     }
 
     // The first key that was written but never asked for, as a message; nothing when all is well.
