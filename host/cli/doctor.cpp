@@ -1,4 +1,5 @@
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <holdfast/version.hpp>
 
 #include "commands.hpp"
+#include "opened_host.hpp"
 #include "round_trip.hpp"
 
 namespace holdfast::cli {
@@ -132,7 +134,9 @@ int check(const arguments& given) {
     report to;
     to.good("holdfast", std::string(version_text) + ", ABI " + std::to_string(plugin_abi) + ", " HOLDFAST_TOOLCHAIN);
     std::optional<host> configured;
-    if (const auto file = given.value("--config")) {
+    auto file = given.value("--config");
+    if (!file && std::filesystem::exists(default_config)) file = default_config;
+    if (file) {
         try {
             configured.emplace(host::from_file(*file));
             to.good("config", *file);
@@ -141,7 +145,8 @@ int check(const arguments& given) {
         }
     } else {
         configured.emplace(host::from_text("", "no configuration"));
-        to.note("config", "none given, the defaults are checked");
+        to.note("config",
+                "none given, and no " + std::string(default_config) + " in this folder: the defaults are checked");
     }
     check_plugins(to, configured ? configured->plugin_folders() : plugin_search_path());
     if (configured) check_start(to, *configured);
@@ -154,7 +159,7 @@ command doctor_command() {
     return {"doctor",
             "",
             "Checks that this machine can run what the configuration asks for.",
-            {{"--config", "FILE", "the configuration; the defaults unless given"}},
+            {{"--config", "FILE", "the configuration (default: holdfast.toml where there is one, else none)"}},
             &check};
 }
 

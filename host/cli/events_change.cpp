@@ -10,6 +10,7 @@
 #include <holdfast/duration.hpp>
 #include <holdfast/timestamp.hpp>
 
+#include "changes.hpp"
 #include "events_desk.hpp"
 #include "json.hpp"
 #include "text.hpp"
@@ -17,8 +18,6 @@
 namespace holdfast::cli {
 
 namespace {
-
-const option yes_option{"--yes", "", "do it; without this it only says what it would do"};
 
 // What is done to dead letters, named or all that match.
 struct change {
@@ -32,11 +31,6 @@ constexpr change discarding{"discarded", "discarded", &event_transport::discard}
 
 std::string letters(std::uint64_t count) {
     return std::to_string(count) + (count == 1 ? " dead letter" : " dead letters");
-}
-
-int needs_yes(const std::string& what) {
-    std::cerr << "error: " << what << "; nothing was done, add --yes to do it\n";
-    return 1;
 }
 
 std::uint64_t count_matching(events_desk& at, const dead_message_filter& filter) {
@@ -66,44 +60,24 @@ int all_matching(const change& what, const arguments& given) {
     const dead_message_filter filter = filter_of_events(given);
     events_desk at(given);
     if (filter.subscription) at.must_know(*filter.subscription);
-    if (!given.has("--yes"))
-        return needs_yes(letters(count_matching(at, filter)) + " would be " + std::string(what.done));
+    if (!given.has("--yes")) {
+        const std::uint64_t count = count_matching(at, filter);
+        return needs_yes(given, letters(count) + " would be " + std::string(what.done), none_of(count, what.key));
+    }
     const std::uint64_t done = apply(at, what, filter);
     if (given.has("--json")) std::cout << json_object().add(what.key, std::to_string(done)).text() << "\n";
     else std::cout << what.done << ": " << letters(done) << "\n";
     return 0;
 }
 
-struct answer {
-    identifier id;
-    bool done;
-    std::string text;
-};
-
-answer apply_to(events_desk& at, const change& what, const identifier& id,
-                const std::optional<std::string>& subscription) {
+change_answer apply_to(events_desk& at, const change& what, const identifier& id,
+                       const std::optional<std::string>& subscription) {
     std::string whose;
     for (const dead_message& each : at.dead_letters_of(id, subscription))
         if (at.get((at.transport().*what.how)(each.subscription, {id})) > 0)
             whose += (whose.empty() ? "" : ", ") + one_line(each.subscription);
     if (whose.empty()) return {id, false, "event " + to_text(id) + " is no dead letter"};
     return {id, true, std::string(what.done) + ": " + whose};
-}
-
-int report(const std::vector<answer>& answers, bool as_json) {
-    json_array all;
-    for (const answer& each : answers) {
-        if (as_json)
-            all.add(json_object()
-                        .add_text("id", to_text(each.id))
-                        .add("done", each.done ? "true" : "false")
-                        .add_text("answer", each.text)
-                        .text());
-        else if (answers.size() > 1) std::cout << to_text(each.id) << "  " << each.text << "\n";
-        else (each.done ? std::cout : std::cerr) << (each.done ? "" : "error: ") << each.text << "\n";
-    }
-    if (as_json) std::cout << json_object().add("events", all.text()).text() << "\n";
-    return std::ranges::all_of(answers, &answer::done) ? 0 : 1;
 }
 
 int run(const change& what, const arguments& given) {
@@ -117,9 +91,9 @@ int run(const change& what, const arguments& given) {
     events_desk at(given);
     const auto subscription = given.value("--subscription");
     if (subscription) at.must_know(*subscription);
-    std::vector<answer> answers;
+    std::vector<change_answer> answers;
     for (const identifier& id : ids) answers.push_back(apply_to(at, what, id, subscription));
-    return report(answers, given.has("--json"));
+    return report(answers, "events", given.has("--json"));
 }
 
 // "start", a position, a time, or how long ago.
@@ -143,7 +117,8 @@ int replay(const arguments& given) {
     events_desk at(given);
     at.must_know(name);
     if (!given.has("--yes"))
-        return needs_yes("\"" + one_line(name) + "\" would get again all that is kept from " + *from + " on");
+        return needs_yes(given, "\"" + one_line(name) + "\" would get again all that is kept from " + *from + " on",
+                         json_object().add("replayed", "0"));
     const std::uint64_t count = at.get(at.transport().replay(name, point_of(*from, at.now())));
     if (given.has("--json")) std::cout << json_object().add("replayed", std::to_string(count)).text() << "\n";
     else std::cout << "replayed: " << count << (count == 1 ? " event" : " events") << " for " << one_line(name) << "\n";
@@ -155,7 +130,9 @@ int unsubscribe(const arguments& given) {
     events_desk at(given);
     at.must_know(name);
     if (!given.has("--yes"))
-        return needs_yes("the subscription \"" + one_line(name) + "\" would be forgotten, with what waits for it");
+        return needs_yes(given,
+                         "the subscription \"" + one_line(name) + "\" would be forgotten, with what waits for it",
+                         json_object().add("forgotten", "false"));
     const bool gone = at.get(at.transport().unsubscribe(name));
     if (given.has("--json")) std::cout << json_object().add("forgotten", gone ? "true" : "false").text() << "\n";
     else std::cout << "forgotten: " << one_line(name) << "\n";

@@ -66,6 +66,12 @@ int show(const arguments& given) {
     jobs_store in(given);
     const job_lookup found = in.get(in.jobs().get(id));
     if (const auto* absent = std::get_if<job_absence>(&found)) {
+        if (given.has("--json"))
+            std::cout << json_object()
+                             .add_text("id", to_text(id))
+                             .add_text("absent", *absent == job_absence::expired ? "expired" : "never_known")
+                             .text()
+                      << std::endl;
         std::cerr << "error: job " << to_text(id) << ": " << to_text(*absent) << "\n";
         return 1;
     }

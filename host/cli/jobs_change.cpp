@@ -7,9 +7,11 @@
 #include <holdfast/duration.hpp>
 #include <holdfast/job_matching.hpp>
 
+#include "changes.hpp"
 #include "jobs_store.hpp"
 #include "jobs_text.hpp"
 #include "json.hpp"
+#include "text.hpp"
 
 namespace holdfast::cli {
 
@@ -17,39 +19,14 @@ namespace {
 
 constexpr int page_size = 500;
 
-struct answer {
-    identifier id;
-    bool done;
-    std::string text;
-};
-
 // One of the verbs that work on named jobs, or with --all on those that match.
 struct change {
     std::string_view verb;                                              // "requeue"
     bool (*fits)(job_state);                                            // whether it can do something for such a job
     std::string_view fitting;                                           // those states, for people
-    answer (*to_one)(jobs_store&, const identifier&);                   // with the reason if it does nothing
+    change_answer (*to_one)(jobs_store&, const identifier&);            // with the reason if it does nothing
     task<result<std::uint64_t>> (*to_matching)(job_store&, job_filter); // gives how many
 };
-
-int report(const std::vector<answer>& answers, bool as_json) {
-    json_array all;
-    bool good = true;
-    for (const answer& each : answers) {
-        good = good && each.done;
-        if (as_json)
-            all.add(json_object()
-                        .add_text("id", to_text(each.id))
-                        .add("done", each.done ? "true" : "false")
-                        .add_text("answer", each.text)
-                        .text());
-        else if (answers.size() == 1)
-            (each.done ? std::cout : std::cerr) << (each.done ? "" : "error: ") << each.text << "\n";
-        else std::cout << to_text(each.id) << "  " << each.text << "\n";
-    }
-    if (as_json) std::cout << json_object().add("jobs", all.text()).text() << "\n";
-    return good ? 0 : 1;
-}
 
 std::uint64_t count_matching(jobs_store& in, const job_filter& filter,
                              std::optional<store_time> ended_by = std::nullopt) {
@@ -74,9 +51,9 @@ int all_matching(const change& what, const arguments& given) {
         throw usage_error("--all needs a --state that this can be done to: " + std::string(what.fitting));
     jobs_store in(given);
     if (!given.has("--yes")) {
-        std::cerr << "error: " << jobs_text(count_matching(in, filter), *filter.state) << " would be " << what.verb
-                  << "; nothing was done, add --yes to do it\n";
-        return 1;
+        const std::uint64_t count = count_matching(in, filter);
+        return needs_yes(given, jobs_text(count, *filter.state) + " would be " + std::string(what.verb),
+                         none_of(count, what.verb));
     }
     const std::uint64_t count = in.get(what.to_matching(in.jobs(), filter));
     if (given.has("--json")) std::cout << json_object().add(what.verb, std::to_string(count)).text() << "\n";
@@ -94,41 +71,43 @@ int run(const change& what, const arguments& given) {
     if (given.operands().empty()) throw usage_error("say which jobs: ids, or --all --state STATE");
     const auto ids = job_ids_of(given);
     jobs_store in(given);
-    std::vector<answer> answers;
+    std::vector<change_answer> answers;
     for (const identifier& id : ids) answers.push_back(what.to_one(in, id));
-    return report(answers, given.has("--json"));
+    return report(answers, "jobs", given.has("--json"));
 }
 
 // The job, or why there is none.
-std::variant<job_view, answer> find(jobs_store& in, const identifier& id) {
+std::variant<job_view, change_answer> find(jobs_store& in, const identifier& id) {
     job_lookup found = in.get(in.jobs().get(id));
     if (auto* job = std::get_if<job_view>(&found)) return std::move(*job);
-    return answer{id, false, "job " + to_text(id) + ": " + to_text(std::get<job_absence>(found))};
+    return change_answer{id, false, "job " + to_text(id) + ": " + to_text(std::get<job_absence>(found))};
 }
 
-answer cannot(const identifier& id, const std::string& why) {
+change_answer cannot(const identifier& id, const std::string& why) {
     return {id, false, "job " + to_text(id) + " was left alone: " + why};
 }
 
 bool can_requeue(job_state s) {
     return is_final(s) && s != job_state::succeeded;
 }
-answer requeue_one(jobs_store& in, const identifier& id) {
+change_answer requeue_one(jobs_store& in, const identifier& id) {
     auto found = find(in, id);
-    if (auto* absent = std::get_if<answer>(&found)) return *absent;
+    if (auto* absent = std::get_if<change_answer>(&found)) return *absent;
     const auto& job = std::get<job_view>(found);
     if (!can_requeue(job.state))
         return cannot(id, "it is " + std::string(to_text(job.state)) +
                               "; only dead_letter, failed, cancelled and indeterminate jobs are requeued");
     if (in.get(in.jobs().requeue({id})) == 0)
-        return cannot(id, job.unique_key ? "another unfinished job has its unique key" : "it has changed meanwhile");
+        return cannot(id, job.unique_key ? "another unfinished job has its unique key \"" + one_line(*job.unique_key) +
+                                               "\"; cancel that one first, or discard this one"
+                                         : "it has changed meanwhile; look again with holdfast jobs show");
     return {id, true, "requeued: generation " + std::to_string(job.generation + 1) + ", due now"};
 }
 
 bool can_cancel(job_state s) {
     return !is_final(s);
 }
-answer cancel_one(jobs_store& in, const identifier& id) {
+change_answer cancel_one(jobs_store& in, const identifier& id) {
     switch (in.get(in.jobs().cancel({id})).front()) {
     case cancel_answer::cancelled: return {id, true, "cancelled"};
     case cancel_answer::requested: return {id, true, "asked to stop: its worker hears of it with its next heartbeat"};
@@ -136,13 +115,13 @@ answer cancel_one(jobs_store& in, const identifier& id) {
     case cancel_answer::already_ended: break;
     }
     auto found = find(in, id);
-    if (auto* absent = std::get_if<answer>(&found)) return *absent;
+    if (auto* absent = std::get_if<change_answer>(&found)) return *absent;
     return cannot(id, "it has ended: " + std::string(to_text(std::get<job_view>(found).state)));
 }
 
-answer discard_one(jobs_store& in, const identifier& id) {
+change_answer discard_one(jobs_store& in, const identifier& id) {
     auto found = find(in, id);
-    if (auto* absent = std::get_if<answer>(&found)) return *absent;
+    if (auto* absent = std::get_if<change_answer>(&found)) return *absent;
     const auto& job = std::get<job_view>(found);
     if (!is_final(job.state)) return cannot(id, "it is " + std::string(to_text(job.state)) + "; cancel it first");
     if (in.get(in.jobs().discard({id})) == 0) return cannot(id, "it has changed meanwhile");
@@ -167,9 +146,9 @@ int purge(const arguments& given) {
     jobs_store in(given);
     if (!given.has("--yes")) {
         const auto ended_by = in.now() - std::chrono::duration_cast<std::chrono::microseconds>(*age);
-        std::cerr << "error: " << jobs_text(count_matching(in, {.state = state}, ended_by), state)
-                  << " would be purged, which cannot be taken back; nothing was done, add --yes to do it\n";
-        return 1;
+        const std::uint64_t count = count_matching(in, {.state = state}, ended_by);
+        return needs_yes(given, jobs_text(count, state) + " would be purged, which cannot be taken back",
+                         none_of(count, "purged"));
     }
     std::uint64_t total = 0;
     for (int count = page_size; count == page_size;) {

@@ -9,7 +9,9 @@ jobs_store::jobs_store(const arguments& given) : opened_host(given) {
     if (!kept.capabilities().shared)
         throw failed({errc::unsupported,
                       "the " + std::string(kept.name()) +
-                          " store keeps its jobs inside its own process, where this command cannot see them",
+                          " store keeps its jobs inside its own process, where this command cannot see them; it works "
+                          "on stores that "
+                          "processes share: sqlite, postgres, redis",
                       std::nullopt});
 }
 

@@ -24,7 +24,6 @@ job_filter filter_of(const arguments& given);
 job_state state_of(const std::string& text);
 std::vector<identifier> job_ids_of(const arguments& given);
 
-inline const option yes_option{"--yes", "", "do it; without this, a change to many jobs only says what it would do"};
 inline const option state_option{"--state", "STATE", "only jobs in this state: scheduled, pending, processing, …"};
 inline const option queue_option{"--queue", "NAME", "only jobs of this queue"};
 inline const option type_option{"--type", "NAME", "only jobs of this type"};

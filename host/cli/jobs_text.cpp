@@ -85,6 +85,7 @@ json_object basics(const job_view& job) {
         .add("attempts", std::to_string(before(job) + job.attempts))
         .add("max_attempts", std::to_string(before(job) + job.max_attempts))
         .add("crash_count", std::to_string(job.crash_count))
+        .add("max_crashes", std::to_string(job.max_crashes))
         .add("generation", std::to_string(job.generation))
         .add("may_restart", job.may_restart ? "true" : "false")
         .add("cancel_requested", job.cancel_requested ? "true" : "false")
@@ -156,8 +157,9 @@ std::string to_text(const job_view& job, store_time now) {
 }
 
 std::string to_text(job_absence why) {
-    return why == job_absence::expired ? "expired: it ended, and the time to keep it has passed"
-                                       : "never known to this store";
+    return why == job_absence::expired
+               ? "expired: it ended, and the time to keep it has passed"
+               : "never known to this store; is it the right --config, and the namespace that is meant?";
 }
 
 std::string to_json(const job_view& job) {

@@ -1,6 +1,7 @@
 #include "opened_host.hpp"
 
 #include <charconv>
+#include <filesystem>
 #include <memory>
 
 namespace holdfast::cli {
@@ -8,7 +9,7 @@ namespace holdfast::cli {
 namespace {
 
 host open(const arguments& given) {
-    auto opened = host::from_file(given.value("--config").value_or("holdfast.toml"));
+    auto opened = host::from_file(configuration_of(given));
     opened.allow_unknown_policies().without_work();
     opened.log_to(std::make_shared<null_logger>());
     opened.start();
@@ -16,6 +17,15 @@ host open(const arguments& given) {
 }
 
 } // namespace
+
+std::string configuration_of(const arguments& given) {
+    if (auto named = given.value("--config")) return *named;
+    if (std::filesystem::exists(default_config)) return std::string(default_config);
+    throw failed(
+        {errc::configuration,
+         "there is no " + std::string(default_config) + " in this folder; name the configuration with --config FILE",
+         std::nullopt});
+}
 
 opened_host::opened_host(const arguments& given) : host_(open(given)) {}
 

@@ -41,6 +41,10 @@ int count_of(const arguments& given, std::string_view option, int otherwise);
 // Ids of such things: "a job"; throws usage_error.
 std::vector<identifier> ids_of(const std::vector<std::string>& texts, std::string_view of, std::string_view shown_by);
 
+// The file of --config, or holdfast.toml in this folder; throws failed when neither is there.
+std::string configuration_of(const arguments& given);
+inline constexpr std::string_view default_config = "holdfast.toml";
+
 inline const option config_option{"--config", "FILE", "the configuration; holdfast.toml unless given"};
 inline const option json_option{"--json", "", "for programs"};
 inline constexpr int default_limit = 50;

@@ -18,10 +18,12 @@ public:
     explicit outbox_desk(const arguments& given) : opened_host(given) {
         store& kept = opened().store_of(facet::outbox);
         if (!kept.capabilities().shared)
-            throw failed({errc::unsupported,
-                          "the " + std::string(kept.name()) +
-                              " store keeps its outbox inside its own process, where this command cannot see it",
-                          std::nullopt});
+            throw failed(
+                {errc::unsupported,
+                 "the " + std::string(kept.name()) +
+                     " store keeps its outbox inside its own process, where this command cannot see it; it works on "
+                     "stores that processes share: sqlite, postgres, redis",
+                 std::nullopt});
     }
     outbox_store& outbox() { return opened().outbox(); }
 

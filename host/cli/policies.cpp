@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "json.hpp"
+#include "opened_host.hpp"
 
 namespace holdfast::cli {
 
@@ -58,7 +59,7 @@ std::string to_text(const policy_in_force& policy) {
 }
 
 int list(const arguments& given) {
-    const std::string file = given.value("--config").value_or("holdfast.toml");
+    const std::string file = configuration_of(given);
     auto host = host::from_file(file);
     if (!host.has_application())
         throw failed(
@@ -83,7 +84,7 @@ command policies_command() {
     return {"policies",
             "",
             "Shows the policies of the configured application, as they are in force.",
-            {{"--config", "FILE", "the configuration; holdfast.toml unless given"}, {"--json", "", "for programs"}},
+            {config_option, json_option},
             &list};
 }
 

@@ -6,6 +6,7 @@
 
 #include "commands.hpp"
 #include "json.hpp"
+#include "opened_host.hpp"
 
 namespace holdfast::cli {
 
@@ -36,7 +37,7 @@ std::string to_text(const std::vector<consumer_rules>& consumers) {
 }
 
 int list(const arguments& given) {
-    const std::string file = given.value("--config").value_or("holdfast.toml");
+    const std::string file = configuration_of(given);
     auto host = host::from_file(file);
     if (!host.has_application())
         throw failed({errc::configuration,
@@ -54,7 +55,7 @@ command rules_command() {
     return {"rules",
             "",
             "Explains what becomes of the errors of each consumer of the configured application.",
-            {{"--config", "FILE", "the configuration; holdfast.toml unless given"}, {"--json", "", "for programs"}},
+            {config_option, json_option},
             &list};
 }
 

@@ -192,9 +192,13 @@ TEST_CASE("a job that is not there was never known, or has expired") {
     const auto gone = desk.ended(kind::dead_letter).front();
     CHECK(desk.out({"jobs", "discard", gone}) == "discarded\n");
     for (const std::string verb : {"show", "retry", "cancel", "discard"}) {
-        CHECK(desk.refusal({"jobs", verb, unknown}) == "1 error: job " + unknown + ": never known to this store\n");
+        CHECK(desk.refusal({"jobs", verb, unknown}) ==
+              "1 error: job " + unknown +
+                  ": never known to this store; is it the right --config, and the namespace that is meant?\n");
         CHECK_THAT(desk.refusal({"jobs", verb, gone}), StartsWith("1 error: job " + gone + ": expired"));
     }
+    CHECK_THAT(desk.refusal({"jobs", "show", unknown, "--json"}),
+               StartsWith("1 {\"id\":\"" + unknown + "\",\"absent\":\"never_known\"}\n"));
 }
 
 TEST_CASE("holdfast jobs retry starts a new generation, of one or of many") {
@@ -217,6 +221,10 @@ TEST_CASE("changing all that match needs --yes, and says how many") {
     const std::vector<std::string> all = {"jobs", "retry", "--all", "--state", "dead_letter", "--queue", "mail"};
     CHECK(desk.refusal(all) ==
           "1 error: 520 dead_letter jobs would be requeued; nothing was done, add --yes to do it\n");
+    auto for_programs = all;
+    for_programs.push_back("--json");
+    CHECK_THAT(desk.refusal(for_programs),
+               StartsWith("1 {\"matching\":520,\"requeued\":0}\nerror: 520 dead_letter jobs"));
     auto really = all;
     really.push_back("--yes");
     CHECK(desk.out(really) == "requeued: 520 dead_letter jobs\n");
@@ -239,7 +247,9 @@ TEST_CASE("a job whose unique key is taken is not requeued, and the reason is sa
         desk.end(in, kind::dead_letter);
         desk.enqueue(in, "invoice.send", "mail", "{}", "k");
     });
-    CHECK_THAT(desk.refusal({"jobs", "retry", id}), ContainsSubstring("another unfinished job has its unique key"));
+    CHECK_THAT(desk.refusal({"jobs", "retry", id}),
+               ContainsSubstring(
+                   "another unfinished job has its unique key \"k\"; cancel that one first, or discard this one"));
 }
 
 TEST_CASE("holdfast jobs cancel answers what is the case") {

@@ -159,6 +159,22 @@ TEST_CASE("holdfast doctor works on the defaults, and on the configuration of a 
     CHECK_THAT(done.out, ContainsSubstring("declared by the program, so their names were not checked"));
 }
 
+TEST_CASE("without --config the holdfast.toml of the folder counts, and commands that need one say so") {
+    const temporary_folder folder;
+    CHECK_THAT(run_holdfast_in(folder.text(), {"doctor"}).out,
+               ContainsSubstring("none given, and no holdfast.toml in this folder: the defaults are checked"));
+    for (const std::string command : {"policies", "rules"}) {
+        const auto done = run_holdfast_in(folder.text(), {command});
+        CHECK(std::to_string(done.code) + " " + done.err ==
+              "1 error: there is no holdfast.toml in this folder; name the configuration with --config FILE\n");
+    }
+    CHECK_THAT(run_holdfast_in(folder.text(), {"jobs", "list"}).err, ContainsSubstring("--config FILE"));
+    folder.write("holdfast.toml", "[log]\nlevel = 'loud'\n");
+    const auto done = run_holdfast_in(folder.text(), {"doctor"});
+    CHECK(done.code == 1);
+    CHECK_THAT(done.out, ContainsSubstring("holdfast.toml:2: [log] level"));
+}
+
 TEST_CASE("holdfast doctor tries what carries events") {
     temporary_folder folder;
     const std::string config =

@@ -27,7 +27,9 @@ struct ended {
 // Killed with the object if it still runs.
 class process {
 public:
-    explicit process(std::vector<std::string> arguments, std::string plugin_path = HOLDFAST_BUILD_PLUGIN_DIR) {
+    // In `folder`, or where the tests run.
+    explicit process(std::vector<std::string> arguments, std::string plugin_path = HOLDFAST_BUILD_PLUGIN_DIR,
+                     const std::string& folder = {}) {
         arguments.insert(arguments.begin(), HOLDFAST_COMMAND);
         std::vector<std::string> environment = {"HOLDFAST_PLUGIN_PATH=" + plugin_path};
         for (char** each = environ; *each != nullptr; ++each)
@@ -37,6 +39,7 @@ public:
         posix_spawn_file_actions_init(&files);
         posix_spawn_file_actions_addopen(&files, 1, out().c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
         posix_spawn_file_actions_addopen(&files, 2, err().c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_APPEND, 0600);
+        if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&files, folder.c_str());
         const int problem = posix_spawn(&id_, HOLDFAST_COMMAND, &files, nullptr, pointers(arguments).data(),
                                         pointers(environment).data());
         posix_spawn_file_actions_destroy(&files);
@@ -88,6 +91,9 @@ private:
 
 inline ended run_holdfast(std::vector<std::string> arguments, std::string plugin_path = HOLDFAST_BUILD_PLUGIN_DIR) {
     return process(std::move(arguments), std::move(plugin_path)).wait();
+}
+inline ended run_holdfast_in(const std::string& folder, std::vector<std::string> arguments) {
+    return process(std::move(arguments), HOLDFAST_BUILD_PLUGIN_DIR, folder).wait();
 }
 
 } // namespace support
