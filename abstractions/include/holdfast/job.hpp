@@ -87,7 +87,13 @@ constexpr void check(const job_options& o) {
     if (o.retry.delay && *o.retry.delay < duration::zero()) throw invalid_job("a job's retry delay is negative");
     if (o.retry.delay && o.retry.max_delay && *o.retry.max_delay < *o.retry.delay)
         throw invalid_job("a job's max_delay is shorter than its delay");
+    if (!o.retry.delay && o.retry.max_delay && *o.retry.max_delay < *default_job_retry.delay)
+        throw invalid_job("a job's max_delay is shorter than its delay, which is 60s unless .delay is given");
     if (o.retry.intervals.overflowed()) throw invalid_job("a job's retry has more than 16 intervals");
+    for (const duration each : o.retry.intervals)
+        if (each < duration::zero()) throw invalid_job("one of a job's retry intervals is negative");
+    if (!o.retry.intervals.empty() && (o.retry.delay || o.retry.backoff))
+        throw invalid_job("a job's retry intervals already say how long: drop .delay and .backoff");
     if (o.rules.overflowed()) throw invalid_job("a job has more than 8 rules");
     for (const rule& each : o.rules)
         if (each.max_attempts != unlimited)
