@@ -72,9 +72,25 @@ struct living {
     ~living() { all.erase(this); }
 };
 
+// Version 1 had grams.
+struct parcel {
+    static constexpr job_options options{.name = "test.parcel", .version = 2};
+    int kilos = 0;
+};
+
 inline constexpr auto once = policy({.name = "once", .timeout = 1min});
 
 } // namespace jobs_test
+
+template <>
+struct holdfast::codec<jobs_test::parcel> {
+    static constexpr std::string_view content_type = "text/plain";
+    static std::string encode(const jobs_test::parcel& p) { return std::to_string(p.kilos); }
+    static result<jobs_test::parcel> decode(std::string_view body, int version) {
+        const int number = std::stoi(std::string(body));
+        return jobs_test::parcel{version == 1 ? number / 1000 : number};
+    }
+};
 
 template <>
 struct holdfast::codec<jobs_test::living> {
@@ -345,4 +361,12 @@ TEST_CASE("a job that cannot be decoded says which member is wrong") {
     const payload broken{"test.plain", 1, "application/json", R"({"number":"many"})"};
     CHECK_THROWS_WITH(holdfast::detail::decode_job<plain>(broken),
                       "\"test.plain\" version 1 does not decode: number: expected a whole number, found a string");
+}
+
+TEST_CASE("a codec may be told the version that was written") {
+    const auto kilos = [](int version, std::string body) {
+        return holdfast::detail::decode_job<parcel>({"test.parcel", version, "text/plain", std::move(body)}).kilos;
+    };
+    CHECK(kilos(2, "3") == 3);
+    CHECK(kilos(1, "3000") == 3);
 }

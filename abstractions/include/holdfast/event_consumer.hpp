@@ -133,7 +133,7 @@ decltype(auto) call_domain_handler(Handler& handler, Event&& event, unit_of_work
 
 template <class Event>
 Event decode_event(const envelope& from) {
-    auto decoded = codec<Event>::decode(from.what.body);
+    auto decoded = decode<Event>(from.what.body, from.what.version);
     if (!decoded)
         throw undecodable_event("\"" + from.topic + "\" version " + std::to_string(from.what.version) +
                                 " does not decode: " + decoded.error().message);

@@ -70,7 +70,7 @@ inline constexpr bool is_blocking_job_function = !is_task<job_function_result<Fu
 
 template <class Job>
 Job decode_job(const payload& what) {
-    auto decoded = codec<Job>::decode(what.body);
+    auto decoded = decode<Job>(what.body, what.version);
     if (!decoded)
         throw undecodable_job("\"" + what.type + "\" version " + std::to_string(what.version) +
                               " does not decode: " + decoded.error().message);

@@ -108,7 +108,7 @@ public:
         std::vector<enqueued_job<Job>> all;
         for (job_view& each : list({.type = std::string(options_of<Job>().name)})) {
             if (is_final(each.state)) continue;
-            auto decoded = codec<Job>::decode(each.what.body);
+            auto decoded = decode<Job>(each.what.body, each.what.version);
             if (!decoded) throw failed(std::move(decoded.error()));
             all.push_back({std::move(*decoded), std::move(each)});
         }
