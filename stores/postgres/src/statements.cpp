@@ -5,7 +5,8 @@ namespace holdfast::postgres {
 const std::string_view job_columns =
     "j.id, CASE WHEN j.state IN (0, 1, 3) AND NOT j.waits AND j.due <= c.now THEN 1 ELSE j.state END, j.queue, "
     "j.priority, j.created, j.due, j.ended, j.attempts, j.max_attempts, j.crash_count, j.max_crashes, j.generation, "
-    "j.may_restart, j.cancel_requested, CASE WHEN j.state = 2 THEN j.worker END, j.leased_until, j.unique_key, j.parent, j.headers, "
+    "j.may_restart, j.cancel_requested, CASE WHEN j.state = 2 THEN j.worker END, j.leased_until, j.unique_key, "
+    "j.parent, j.headers, "
     "j.percent, j.note, j.error_type, j.error_message, j.output, j.type, j.version, j.content_type, j.body";
 
 statements::statements(std::string_view name) : statement_table(name) {
