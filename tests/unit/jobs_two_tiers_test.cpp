@@ -71,6 +71,16 @@ TEST_CASE("work that succeeds in process never becomes a job") {
     CHECK(b.jobs_kept() == 0);
 }
 
+TEST_CASE("work that is to wait for a parent is not run here, and the caller is told so") {
+    bench b;
+    int calls = 0;
+    const auto ended = b.run([&](mail) { ++calls; }, {.parent = b.ids.next()});
+    REQUIRE_FALSE(ended);
+    CHECK(ended.error().code == errc::invalid_argument);
+    CHECK(calls == 0);
+    CHECK(b.jobs_kept() == 0);
+}
+
 TEST_CASE("when the policy gives up, a job goes on with the same counter and key") {
     bench b;
     std::vector<seen> all;

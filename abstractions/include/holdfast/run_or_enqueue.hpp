@@ -93,6 +93,10 @@ task<result<ran_or_enqueued>> run_or_enqueue(jobs& client, bound_policy policy, 
                                              enqueue_options options = {}, std::stop_token stop = {}) {
     static_assert(detail::job_function<Handler, Job>,
                   "a job's handler takes the job, and optionally a job_context& or a std::stop_token");
+    if (options.parent)
+        co_return fail(errc::invalid_argument,
+                       "run_or_enqueue runs the handler now, so the job can have no .parent to wait "
+                       "for: enqueue it");
     const bool has_time = options.after || options.at;
     auto made = client.make(job, std::move(options));
     if (!made) co_return std::unexpected(std::move(made.error()));
