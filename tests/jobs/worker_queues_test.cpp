@@ -127,6 +127,24 @@ TEST_CASE("slow jobs are not claimed ahead of free slots, quick ones are") {
     CHECK(most <= 300);
 }
 
+TEST_CASE("slow jobs of a queue with a limit hold up no other queue, and are left to other workers") {
+    worker_lab lab;
+    lab.add({.name = "slow"}, [](payload, job_context& c) { return test::slept(c, 10min); });
+    lab.add({.name = "quick"}, [](payload, job_context& c) { return test::slept(c, 1ms); });
+    lab.enqueue_many(2000, "quick", "quick");
+    lab.start({.queues = {{"quick"}, {.name = "slow", .concurrency = 4}}});
+    lab.on.advance(10s);
+    REQUIRE(lab.count_of(job_state::succeeded) == 2000);
+    lab.enqueue_many(2000, "slow", "slow");
+    lab.on.advance(10s);
+    CHECK(lab.count_of(job_state::processing) == 4);
+    lab.enqueue_many(2000, "quick", "quick");
+    lab.on.advance(10s);
+    CHECK(lab.count_of(job_state::succeeded) == 4000);
+    lab.on.advance(1h);
+    CHECK(lab.count_of(job_state::processing) <= 5);
+}
+
 TEST_CASE("claims and settlements go in batches") {
     worker_lab lab;
     test::faulty_jobs store(*lab.held->jobs());

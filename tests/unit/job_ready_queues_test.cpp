@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
 
@@ -6,16 +8,31 @@
 #include "jobs/ready_queues.hpp"
 
 using namespace holdfast;
+using namespace std::chrono_literals;
 
 namespace {
 
 struct table {
-    explicit table(std::vector<worker_queue> how) : queues(how) {}
+    explicit table(const std::vector<worker_queue>& how, int slots = 100, int most_ahead = 1000)
+        : queues(how, slots, most_ahead) {}
     void push(std::size_t in, int priority = 0) {
         claimed_job job{
             .lease = job_lease("x", 1), .id = {}, .what = {}, .queue = {}, .priority = priority, .extra = {}};
         runs.push_back(std::make_unique<job_run>(std::move(job), nullptr, in));
         queues.push(in, *runs.back(), priority);
+    }
+    // So many run in there, and each has taken so long.
+    void has_run(std::size_t in, int times, duration each) {
+        for (int i = 0; i < times; ++i) {
+            push(in);
+            queues.pop();
+            queues.ended(in, each);
+        }
+    }
+    int limit_of(std::size_t in) {
+        for (const auto& each : queues.plan(10'000))
+            if (std::ranges::find(each.from, in) != each.from.end()) return each.limit;
+        return 0;
     }
     ready_queues queues;
     std::vector<std::unique_ptr<job_run>> runs;
@@ -46,7 +63,7 @@ TEST_CASE("a queue at its own limit lets the others go first, and one that is em
     CHECK(t.queues.pop() == nullptr);
     CHECK(t.queues.ready() == 1);
     CHECK(!t.queues.startable());
-    --t.queues[0].running;
+    t.queues.ended(0, 1s);
     CHECK(t.queues.startable());
     CHECK(t.queues.pop()->queue == 0);
 }
@@ -62,28 +79,28 @@ TEST_CASE("within a queue priorities go first, and equals as they came") {
 
 TEST_CASE("claims take queues without a limit together, limited ones apart, and dry ones not at all") {
     table t({{"a", 2}, {"b", 1}, {"limited", 1, 4}});
-    const auto first = t.queues.plan(100, 10, 50);
+    const auto first = t.queues.plan(50);
     REQUIRE(first.size() == 2);
     CHECK(first[0].from == std::vector<std::size_t>{0, 1});
     CHECK(first[0].limit == 50);
+    CHECK(first[0].room == 100);
     CHECK(first[1].from == std::vector<std::size_t>{2});
-    CHECK(first[1].limit == 14);
+    CHECK(first[1].limit == 4);
     t.queues[0].dry = true;
-    const auto little = t.queues.plan(3, 0, 50);
-    REQUIRE(little.size() == 1); // the other's turn comes with the next plan
-    CHECK(little[0].limit == 3);
+    CHECK(t.queues.plan(50).front().from == std::vector<std::size_t>{1});
+    CHECK(t.queues.wants_claim());
     t.queues.dry(true);
-    CHECK(t.queues.plan(100, 10, 50).empty());
+    CHECK(t.queues.plan(50).empty());
     CHECK(t.queues.any_dry());
-    CHECK(!t.queues.worth_asking(10));
+    CHECK(!t.queues.wants_claim());
 }
 
 TEST_CASE("all claims of one plan together take no more than there is room for") {
-    table t({{"a", 1, 10}, {"b", 1, 10}, {"c", 1, 4}, {"rest"}});
+    table t({{"a", 1, 10}, {"b", 1, 10}, {"c", 1, 4}, {"rest"}}, 12);
     std::set<std::size_t> asked;
     for (int i = 0; i < 8; ++i) {
         int together = 0;
-        for (const auto& each : t.queues.plan(12, 0, 50)) {
+        for (const auto& each : t.queues.plan(50)) {
             together += each.limit;
             asked.insert(each.from.begin(), each.from.end());
         }
@@ -95,6 +112,44 @@ TEST_CASE("all claims of one plan together take no more than there is room for")
 TEST_CASE("which queue is asked first follows the weights") {
     table t({{"a", 3}, {"b", 1}});
     int a_first = 0;
-    for (int i = 0; i < 40; ++i) a_first += t.queues.plan(10, 0, 10).front().from.front() == 0 ? 1 : 0;
+    for (int i = 0; i < 40; ++i) a_first += t.queues.plan(10).front().from.front() == 0 ? 1 : 0;
     CHECK(a_first == 30);
+}
+
+TEST_CASE("a queue is claimed ahead by how quick its own jobs are, where it has a limit") {
+    table t({{"quick"}, {"slow", 1, 4}, {"brisk", 1, 10}});
+    t.has_run(0, 100, 1ms);
+    t.has_run(1, 10, 600s);
+    t.has_run(2, 10, 10ms);
+    CHECK(t.limit_of(0) == 1100);
+    CHECK(t.limit_of(1) == 4);
+    CHECK(t.limit_of(2) == 110);
+}
+
+TEST_CASE("jobs that wait for their own queue's limit are in nobody's way") {
+    table t({{"quick"}, {"slow", 1, 4}}, 100, 1000);
+    for (int i = 0; i < 900; ++i) t.push(1); // handed over, say, while they seemed quick
+    for (int i = 0; i < 4; ++i) REQUIRE(t.queues.pop() != nullptr);
+    CHECK(t.limit_of(1) == 0);
+    CHECK(t.limit_of(0) == 96);
+    CHECK(t.queues.has_room(0));
+    CHECK_FALSE(t.queues.has_room(1));
+    for (int i = 0; i < 200; ++i) t.push(1);
+    CHECK(t.limit_of(0) == 0); // but no more than that is held beyond what runs
+}
+
+TEST_CASE("no call is made for a job or two as long as there are enough at hand") {
+    table t({{"only"}}, 10, 100);
+    t.has_run(0, 100, 1ms);
+    for (int i = 0; i < 110; ++i) t.push(0);
+    for (int i = 0; i < 10; ++i) t.queues.pop();
+    CHECK_FALSE(t.queues.wants_claim());
+    for (int i = 0; i < 49; ++i) {
+        t.queues.ended(0, 1ms);
+        t.queues.pop();
+    }
+    CHECK_FALSE(t.queues.wants_claim());
+    t.queues.ended(0, 1ms);
+    t.queues.pop();
+    CHECK(t.limit_of(0) == 50);
 }

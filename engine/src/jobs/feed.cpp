@@ -53,12 +53,10 @@ worker_state::next_claims worker_state::plan_claims() {
     if (stopping) return {.plans = {}, .finished = true};
     feeder_is_dry = false;
     if (hinted.exchange(false)) queues.dry(false);
-    if (!paused && wants_claim()) {
-        const int ahead = prefetch_now();
-        const int room = how.concurrency + ahead - running - queues.ready();
-        if (auto plans = queues.plan(room, ahead, how.batch); !plans.empty()) {
-            const bool unlimited = plans.size() == 1 && queues[plans.front().from.front()].how.concurrency == 0;
-            const bool twice = plenty && unlimited && plans.front().limit == how.batch && room >= 2 * how.batch;
+    if (!paused && store_keeps_up()) {
+        if (auto plans = queues.plan(how.batch); !plans.empty()) {
+            const bool unlimited = plans.size() == 1 && !queues[plans.front().from.front()].limited();
+            const bool twice = plenty && unlimited && plans.front().room >= 2 * how.batch;
             return {.plans = std::move(plans), .twice = twice};
         }
     }
@@ -70,15 +68,16 @@ worker_state::next_claims worker_state::plan_claims() {
     return {.plans = {}, .finished = false, .dry = true};
 }
 
-int worker_state::prefetch_now() const noexcept {
-    return ahead_of_slots(average_run, how.concurrency, how.prefetch);
+// It takes what has ended, so that more may be asked of it.
+bool worker_state::store_keeps_up() const noexcept {
+    const int unwritten = static_cast<int>(endings.size()) + writing;
+    return unwritten <= how.concurrency + how.prefetch + how.batch;
 }
 
-bool worker_state::wants_claim() const noexcept {
-    const int unwritten = static_cast<int>(endings.size()) + writing;
-    if (unwritten > how.concurrency + how.prefetch + how.batch) return false; // the store takes nothing now
-    if (running + queues.ready() < how.concurrency) return true;
-    return queues.ready() <= prefetch_now() / 2 && prefetch_now() > 0;
+void worker_state::want_feeder(locked& in) {
+    if (!feeder_waits || stopping || !store_keeps_up() || !queues.wants_claim()) return;
+    feeder_waits = false;
+    in.feeder = true;
 }
 
 // While there is room for two calls, the store works on one and the answer to the other is taken in. False: one failed.
@@ -144,19 +143,12 @@ void worker_state::deliver(std::vector<claimed_job> claimed, bool asked_for) {
         r.place = all.size();
         r.held = true;
         all.push_back(std::move(each));
-        if (stopping || paused || (!asked_for && !has_room(r.queue)))
+        if (stopping || paused || (!asked_for && !queues.has_room(r.queue)))
             add_ending(r, job_verdict::make(settlement::kind::release), in);
         else if (r.job.cancel_requested) add_ending(r, job_verdict::make(settlement::kind::cancel), in);
         else if (!put_off_suspect(r, in)) queues.push(r.queue, r, r.job.priority);
     }
     want_starter(in);
-}
-
-bool worker_state::has_room(std::size_t queue) const noexcept {
-    const int ahead = prefetch_now();
-    const ready_queues::queue& own = queues[queue];
-    return running + queues.ready() < how.concurrency + ahead &&
-           (own.how.concurrency == 0 || own.held() < own.how.concurrency + ahead);
 }
 
 // A job that keeps killing its workers must not take to the dead letters what they held beside it. So what has been

@@ -123,7 +123,7 @@ void worker_state::give_up_stuck(job_run& r, locked& in) {
         random_series mine(random.next());
         add_ending(r, job_verdict::when_stuck(about, mine), in);
     }
-    if (stopping && running <= adrift) in.drained = true;
+    if (stopping && queues.running() <= adrift) in.drained = true;
 }
 
 // One call for everything held. False: the store did not answer.

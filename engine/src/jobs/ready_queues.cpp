@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "job_run.hpp"
+#include "loop_parts.hpp"
 
 namespace holdfast {
 
@@ -36,7 +37,16 @@ job_run* ready_queues::pop() {
     chosen->ready.pop_front();
     --ready_;
     ++chosen->running;
+    ++running_;
     return r;
+}
+
+void ready_queues::ended(std::size_t in, duration took) noexcept {
+    queue& q = queues_[in];
+    --q.running;
+    --running_;
+    double& average = q.limited() ? q.average_run : average_run_;
+    average = with_run(average, took);
 }
 
 bool ready_queues::remove(std::size_t in, const job_run& r) {
@@ -58,11 +68,43 @@ std::vector<job_run*> ready_queues::take_all() {
     return all;
 }
 
-std::vector<ready_queues::claim_plan> ready_queues::plan(int room, int ahead, int batch) {
+ready_queues::taken ready_queues::load() const noexcept {
+    taken by{running_, running_ + ready_};
+    for (const queue& each : queues_) by.slots += each.startable();
+    return by;
+}
+
+// A queue with a limit is as quick as its own jobs are: what has shown nothing yet is claimed for free slots alone.
+int ready_queues::ahead_of(const queue& which) const noexcept {
+    if (which.limited()) return ahead_of_slots(which.average_run, which.how.concurrency, most_ahead_);
+    return ahead_of_slots(average_run_, slots_, most_ahead_);
+}
+
+int ready_queues::room_of(const queue& which, taken by) const noexcept {
+    const int ahead = ahead_of(which);
+    const int room = std::min(slots_ + ahead - by.slots, slots_ + most_ahead_ - by.all);
+    return which.limited() ? std::min(room, which.how.concurrency + ahead - which.held()) : room;
+}
+
+// A slot is free for it, or half of what is held ahead has gone.
+bool ready_queues::is_worth_a_call(const queue& which, taken by) const noexcept {
+    if (which.dry || room_of(which, by) <= 0) return false;
+    if (by.slots < slots_ && (!which.limited() || which.held() < which.how.concurrency)) return true;
+    const int ahead = which.limited() ? which.held() - which.how.concurrency : by.slots - slots_;
+    return ahead <= ahead_of(which) / 2;
+}
+
+bool ready_queues::wants_claim() const noexcept {
+    const taken by = load();
+    return std::ranges::any_of(queues_, [&](const queue& each) { return is_worth_a_call(each, by); });
+}
+
+std::vector<ready_queues::claim_plan> ready_queues::plan(int batch) {
+    taken by = load();
     std::vector<std::size_t> order;
     int earned = 0;
     for (std::size_t i = 0; i < queues_.size(); ++i) {
-        if (queues_[i].dry) continue;
+        if (!is_worth_a_call(queues_[i], by)) continue;
         queues_[i].credit_to_claim += queues_[i].how.weight;
         earned += queues_[i].how.weight;
         order.push_back(i);
@@ -76,16 +118,16 @@ std::vector<ready_queues::claim_plan> ready_queues::plan(int room, int ahead, in
     std::size_t shared = none; // the plan of those without a limit
     for (const std::size_t i : order) {
         const queue& q = queues_[i];
-        if (q.how.concurrency == 0 && shared != none) {
+        if (!q.limited() && shared != none) {
             plans[shared].from.push_back(i);
             continue;
         }
-        const int own = q.how.concurrency > 0 ? q.how.concurrency + ahead - q.held() : room;
-        const int limit = std::min({room, batch, own});
-        if (limit <= 0) continue; // what those before it leave free is planned next
-        if (q.how.concurrency == 0) shared = plans.size();
-        plans.push_back({{i}, limit});
-        room -= limit;
+        const int room = room_of(q, by);
+        if (room <= 0) continue; // what those before it leave free is planned next
+        if (!q.limited()) shared = plans.size();
+        plans.push_back({{i}, std::min(room, batch), room});
+        by.slots += plans.back().limit;
+        by.all += plans.back().limit;
     }
     return plans;
 }

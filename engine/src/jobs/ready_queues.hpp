@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <holdfast/duration.hpp>
 #include <holdfast/job_worker.hpp>
 
 namespace holdfast {
@@ -21,18 +22,28 @@ public:
         int running = 0;
         int credit_to_run = 0;
         int credit_to_claim = 0;
-        bool dry = false; // the latest claim found nothing more
+        double average_run = -1; // seconds, where it has a limit; below 0: none has ended yet
+        bool dry = false;        // the latest claim found nothing more
 
+        bool limited() const noexcept { return how.concurrency > 0; }
         int held() const noexcept { return running + static_cast<int>(ready.size()); }
-        bool may_run() const noexcept { return !ready.empty() && (how.concurrency == 0 || running < how.concurrency); }
+        // Of those that are ready, how many its own limit lets run.
+        int startable() const noexcept {
+            const int waiting = static_cast<int>(ready.size());
+            return limited() ? std::clamp(how.concurrency - running, 0, waiting) : waiting;
+        }
+        bool may_run() const noexcept { return startable() > 0; }
     };
     // One call to the store: queues in order of preference, and how many jobs at most.
     struct claim_plan {
         std::vector<std::size_t> from;
         int limit = 0;
+        int room = 0; // for so many there is room; `limit` is that, or a batch
     };
 
-    explicit ready_queues(const std::vector<worker_queue>& all) {
+    // `slots`, and how many jobs may be held beyond those that run.
+    ready_queues(const std::vector<worker_queue>& all, int slots, int most_ahead)
+        : slots_(slots), most_ahead_(most_ahead) {
         for (const worker_queue& each : all) queues_.push_back({.how = each, .ready = {}});
     }
 
@@ -51,6 +62,7 @@ public:
     }
 
     int ready() const noexcept { return ready_; }
+    int running() const noexcept { return running_; }
     bool startable() const noexcept {
         if (ready_ == 0) return false;
         return std::ranges::any_of(queues_, [](const queue& each) { return each.may_run(); });
@@ -58,6 +70,8 @@ public:
     void push(std::size_t in, job_run& r, int priority);
     // The one whose turn it is, by the weights; null: none may run now. Counts as running from here on.
     job_run* pop();
+    // One that ran in there has ended.
+    void ended(std::size_t in, duration took) noexcept;
     bool remove(std::size_t in, const job_run& r);
     std::vector<job_run*> take_all();
 
@@ -67,20 +81,31 @@ public:
     bool any_dry() const noexcept {
         return std::ranges::any_of(queues_, [](const queue& each) { return each.dry; });
     }
-    // Some queue may have more, and has room for it.
-    bool worth_asking(int ahead) const noexcept {
-        return std::ranges::any_of(queues_, [&](const queue& each) {
-            return !each.dry && (each.how.concurrency == 0 || each.held() < each.how.concurrency + ahead);
-        });
-    }
-    // What to ask the store for next, within `room`: the queues without a limit of their own together, the others one
-    // by one, those that are not dry, in an order that follows the weights. `ahead` is how many a queue with a limit
-    // may hold beyond it.
-    std::vector<claim_plan> plan(int room, int ahead, int batch);
+    // Some queue may have more, and there is room for enough of it to be worth a call.
+    bool wants_claim() const noexcept;
+    // There is room for one that was not asked for.
+    bool has_room(std::size_t in) const noexcept { return room_of(queues_[in], load()) > 0; }
+    // What to ask the store for next, together no more than there is room for: the queues without a limit of their own
+    // together, the others one by one, those that are not dry, in an order that follows the weights.
+    std::vector<claim_plan> plan(int batch);
 
 private:
+    // What stands in the way of further claims.
+    struct taken {
+        int slots; // those that run, and those that will as soon as they can
+        int all;   // whatever is held
+    };
+    taken load() const noexcept;
+    int ahead_of(const queue& which) const noexcept;
+    int room_of(const queue& which, taken by) const noexcept;
+    bool is_worth_a_call(const queue& which, taken by) const noexcept;
+
     std::vector<queue> queues_;
+    const int slots_;
+    const int most_ahead_;
+    double average_run_ = -1; // of the queues without a limit, together
     int ready_ = 0;
+    int running_ = 0;
 };
 
 } // namespace holdfast

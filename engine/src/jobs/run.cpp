@@ -35,7 +35,7 @@ void worker_state::start_some() noexcept {
                 starter_posted = false;
                 keep = std::move(starter.keep);
             }
-            job_run* r = stopping || paused || running >= how.concurrency ? nullptr : queues.pop();
+            job_run* r = stopping || paused || queues.running() >= how.concurrency ? nullptr : queues.pop();
             if (r == nullptr) {
                 wake_settler(in);
                 return;
@@ -50,7 +50,7 @@ void worker_state::start_some() noexcept {
 }
 
 void worker_state::want_starter(locked& in) {
-    if (starter_posted || stopping || paused || running >= how.concurrency || !queues.startable()) return;
+    if (starter_posted || stopping || paused || queues.running() >= how.concurrency || !queues.startable()) return;
     starter_posted = true;
     starter.keep = shared_from_this();
     in.starter = true;
@@ -72,7 +72,6 @@ job_context::facts worker_state::facts_of(job_run& r) const {
 
 void worker_state::begin(job_run& r, locked& in) {
     r.running = true;
-    ++running;
     r.began = with.on.coarse_now();
     r.stop = std::stop_source();
     if (!r.isolated()) r.owner = this;
@@ -270,11 +269,9 @@ void worker_state::finish(const run& r, std::optional<settlement> ending, bool d
     std::unique_ptr<isolated_process> process; // given back without the lock
     locked in(*this);
     process = std::move(r->process);
-    average_run = with_run(average_run, now - r->began);
     r->running = false;
     r->discarded = discarded;
-    --running;
-    --queues[r->queue].running;
+    queues.ended(r->queue, now - r->began);
     if (r->adrift) {
         --adrift;
         if (!r->unsettled) gone = forget(*r);
@@ -285,11 +282,8 @@ void worker_state::finish(const run& r, std::optional<settlement> ending, bool d
         add_ending(*r, std::move(*ending), in);
     }
     want_starter(in);
-    if (feeder_waits && !stopping && queues.worth_asking(prefetch_now()) && wants_claim()) {
-        feeder_waits = false;
-        in.feeder = true;
-    }
-    if (stopping && running <= adrift) in.drained = true;
+    want_feeder(in);
+    if (stopping && queues.running() <= adrift) in.drained = true;
 }
 
 } // namespace holdfast::detail

@@ -213,10 +213,7 @@ void worker_state::written(std::span<job_run* const> which, std::span<const sett
             }
             if (!r.running) gone.push_back(forget(r));
         }
-        if (feeder_waits && !stopping && queues.worth_asking(prefetch_now()) && wants_claim()) {
-            feeder_waits = false;
-            in.feeder = true;
-        }
+        want_feeder(in);
     }
     // What is due later may be due before the next look.
     const auto waits = [](const settled& each) {
@@ -244,6 +241,7 @@ void worker_state::given_up(std::span<job_run* const> which, const error& why) {
             each->unsettled = false;
             if (!each->running) gone.push_back(forget(*each));
         }
+        want_feeder(in);
     }
     with.log.error("how " + std::to_string(which.size()) + (which.size() == 1 ? " job" : " jobs") +
                    " ended could not be written, the first is " + to_text(which[0]->job.id) + ": " + why.message +

@@ -79,11 +79,10 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     void handed(claimed_job job);
     // What was not asked for goes back if there is no room for it.
     void deliver(std::vector<claimed_job> claimed, bool asked_for = true);
-    bool has_room(std::size_t queue) const noexcept;
     bool put_off_suspect(job_run& r, locked& in);
     task<time_point> next_look();
-    bool wants_claim() const noexcept;
-    int prefetch_now() const noexcept;
+    bool store_keeps_up() const noexcept;
+    void want_feeder(locked& in);
     void give_back_ready(locked& in);
     std::vector<std::stop_source> give_back_unbegun(locked& in);
     void hint() noexcept;
@@ -188,10 +187,9 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     random_series random;
     ready_queues queues;
     std::vector<run> all; // everything held
-    int running = 0;
-    int adrift = 0;          // of those
-    int suspects = 0;        // held; 0 or 1
-    double average_run = -1; // seconds; below 0: none has ended yet
+    int adrift = 0;       // of those that run
+    int suspects = 0;     // held; 0 or 1
+    time_point suspect_since{};
     std::deque<job_run*> endings;
     int urgent = 0; // of those, the ones that may not wait
     int writing = 0;
