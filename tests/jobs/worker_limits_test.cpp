@@ -32,6 +32,20 @@ task<result<void>> fails(std::string why) {
 
 } // namespace
 
+TEST_CASE("intervals may be for ever: nothing is done then that nobody asked for") {
+    worker_lab lab;
+    test::faulty_jobs store(*lab.held->jobs());
+    lab.over = &store;
+    lab.add({.name = "work"}, [](payload, job_context&) { return test::ended_well(); });
+    lab.enqueue_many(10);
+    lab.start({.poll = forever, .sweep = forever, .progress_every = forever});
+    lab.on.advance(1h);
+    CHECK(lab.count_of(job_state::succeeded) == 10);
+    CHECK(store.count(test::store_call::claim) < 10);
+    CHECK(store.count(test::store_call::recover_stale) <= 1);
+    lab.stop(); // while the store is there
+}
+
 TEST_CASE("an attempt that is out of time is asked to stop and tried again later") {
     worker_lab lab;
     lab.add({.name = "work", .timeout = 2s}, [](payload, job_context& c) { return test::slept(c, 1h); });

@@ -201,7 +201,7 @@ task<time_point> worker_state::next_look() {
         contested = **due > duration::zero() ? 0 : std::min(contested + 1, 20);
         wait = std::min(wait, contested > 0 ? shortest_look * (1 << contested) : std::max(**due, shortest_look));
     }
-    co_return with.on.now() + wait;
+    co_return saturating_add(with.on.now(), wait);
 }
 
 void worker_state::hint() noexcept {

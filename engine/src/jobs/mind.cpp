@@ -53,7 +53,7 @@ task<void> worker_state::report(self s) {
     runtime& on = s->with.on;
     co_await resume_on(on);
     for (;;) {
-        auto waiting = s->reporter.wait(on, on.now() + s->how.progress_every);
+        auto waiting = s->reporter.wait(on, saturating_add(on.now(), s->how.progress_every));
         if (!co_await std::move(waiting)) co_return;
         {
             const locked in(*s);

@@ -37,7 +37,7 @@ task<void> worker_state::sweep(self s) {
                    ? d
                    : duration{static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(d.count()))};
     };
-    time_point next = on.now() + part_of(s->how.sweep);
+    time_point next = saturating_add(on.now(), part_of(s->how.sweep));
     for (;;) {
         auto waiting = s->sweeper.wait(on, next);
         if (!co_await std::move(waiting)) co_return;
@@ -49,7 +49,7 @@ task<void> worker_state::sweep(self s) {
         auto recovering = s->recover();
         const bool fine = co_await std::move(recovering);
         const duration every = fine ? s->how.sweep : std::min(s->how.sweep, sweep_again);
-        next = on.now() + every - every / 4 + part_of(every / 2);
+        next = saturating_add(on.now(), every - every / 4 + part_of(every / 2));
     }
 }
 
