@@ -86,10 +86,8 @@ struct isolation_lab : worker_lab {
     played_isolation isolation;
 };
 
-job_options retried(int max_crashes = 3) {
-    return {.name = "work",
-            .retry = {.delay = 1s, .backoff = backoff::constant, .jitter = false},
-            .max_crashes = max_crashes};
+job_options retried() {
+    return {.name = "work", .retry = {.delay = 1s, .backoff = backoff::constant, .jitter = false}};
 }
 
 } // namespace
@@ -183,10 +181,11 @@ TEST_CASE("retries within the run happen elsewhere too, and their count goes alo
 
 TEST_CASE("a crash elsewhere is a failed attempt with its stack, until attempts or crashes are spent") {
     isolation_lab lab;
-    lab.add_isolated(retried(1));
+    lab.add_isolated(retried());
     lab.isolation.how = [](isolated_job, job_context&, std::stop_token) { return crashes("SIGSEGV", "main+0x12"); };
     auto often = lab.job();
     often.max_attempts = 50;
+    often.max_crashes = 1; // as it was enqueued, whatever its type says here
     const auto capped = lab.enqueue(often);
     lab.start_isolated();
     lab.on.advance(500ms);
@@ -196,7 +195,7 @@ TEST_CASE("a crash elsewhere is a failed attempt with its stack, until attempts 
     lab.on.advance(5s);
     CHECK(lab.state(capped) == job_state::dead_letter);
     CHECK(lab.look(capped).last_error.message == "crashed too often\nmain+0x12");
-    CHECK(lab.look(capped).attempts == 2); // max_crashes is 1
+    CHECK(lab.look(capped).attempts == 2);
     CHECK(lab.look(capped).crash_count == 0);
     CHECK(lab.worker->snapshot().crashed == 2);
     CHECK(lab.worker->snapshot().dead_lettered == 1);
@@ -358,10 +357,12 @@ TEST_CASE("waiting for a process costs neither time nor an attempt") {
     const auto put_off = lab.enqueue();
     lab.on.advance(12s);
     CHECK(lab.look(put_off).attempts == 0);
-    CHECK(lab.look(put_off).history.size() == 3);
-    CHECK(lab.log.count("no process to run it in: out of processes") == 3);
+    CHECK(lab.look(put_off).history.size() >= 3);
+    CHECK(lab.log.count("no process to run it in: out of processes") == 1);
+    lab.on.advance(10min);
+    CHECK(lab.look(put_off).history.size() <= 30); // the longer it lasts, the longer it waits
     lab.isolation.refusal.clear();
-    lab.on.advance(5s);
+    lab.on.advance(1min);
     CHECK(lab.state(put_off) == job_state::succeeded);
 
     lab.isolation.wait_for = 1h;

@@ -234,6 +234,24 @@ TEST_CASE("a job that kills its workers is dead after its crashes are spent, and
     CHECK(lab.look(id).last_error.message == "crashed too often");
 }
 
+TEST_CASE("a job of several crashes that is stuck does not hold up others of that sort") {
+    worker_lab lab;
+    lab.add({.name = "work", .hard_deadline = 5s}, [](payload what, job_context& c) {
+        return what.body == "endless" ? test::slept_deaf(c, 24h * 365) : test::ended_well();
+    });
+    const auto endless = lab.enqueue("work", "endless");
+    const auto other = lab.enqueue();
+    for (int i = 0; i < 2; ++i) {
+        lab.get(lab.store().claim({.queues = {"default"}, .limit = 2, .lease_for = 1s, .worker = "dead"}));
+        lab.on.advance(2s);
+        CHECK(lab.get(lab.store().recover_stale(10)).requeued == 2);
+    }
+    lab.start();
+    lab.on.advance(20s);
+    CHECK(lab.look(endless).last_error.type == "stuck");
+    CHECK(lab.state(other) == job_state::succeeded);
+}
+
 TEST_CASE("jobs that were in several crashes run one at a time, so that the guilty one is alone, none is burnt") {
     worker_lab lab;
     int running = 0;

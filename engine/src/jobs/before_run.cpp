@@ -7,7 +7,6 @@ namespace holdfast::detail {
 
 namespace {
 
-constexpr duration complain_every = std::chrono::minutes{1};
 constexpr std::size_t most_unknown_kinds = 1000; // remembered
 
 bool is_probed(const job_run& r) noexcept {
@@ -55,23 +54,16 @@ task<worker_state::answer> worker_state::before_run(self s, run r) {
 
 // Not burnt: another worker may know the kind, or this one after its next start.
 settlement worker_state::unknown_kind(const job_run& r) {
-    settlement later = job_verdict::make(settlement::kind::snooze);
-    bool complain = false;
+    put_off_reason* why = nullptr;
     {
         const locked in(*this);
-        later.when = due::after(with_jitter(how.unknown_kind_delay, random));
-        const time_point now = with.on.now();
-        const auto known = unknown_kinds.find(r.job.what.type);
-        complain = known == unknown_kinds.end() || now - known->second >= complain_every;
         if (unknown_kinds.size() > most_unknown_kinds) unknown_kinds.clear();
-        if (complain) unknown_kinds.insert_or_assign(r.job.what.type, now);
+        const duration most = how.unknown_kind_delay > forever / 10 ? forever : 10 * how.unknown_kind_delay;
+        why = &unknown_kinds.try_emplace(r.job.what.type, how.unknown_kind_delay, most).first->second;
     }
-    if (complain)
-        with.log.warning("job " + to_text(r.job.id) + " in queue \"" + r.job.queue + "\" is of kind \"" +
-                         job_verdict::clean_text(r.job.what.type) +
-                         "\", which is not registered here: it is put off by " + to_short_text(how.unknown_kind_delay) +
-                         " at a time and no attempt is counted; register the kind, or run it from another worker");
-    return later;
+    return put_off(r, *why,
+                   "this worker has no handler for \"" + job_verdict::clean_text(r.job.what.type) + "\" of queue \"" +
+                       r.job.queue + "\"; register it, or run it from another worker");
 }
 
 // From here on a crash means that it may have happened.
@@ -121,7 +113,15 @@ task<worker_state::answer> worker_state::ask_probe(self s, run r) {
     if (said == happened::no) co_return answer{};
     if (said == happened::yes) co_return answer{false, job_verdict::make(kind::succeed)};
     if (r->stopping) co_return answer{false, job_verdict::make(kind::release)};
-    co_return answer{false, job_verdict::make(kind::indeterminate, {"indeterminate", std::move(why)})};
+    if (no_thread) co_return answer{false, s->put_off_without_thread(*r, *no_thread)};
+    co_return answer{false, job_verdict::in_doubt(std::move(why))};
 }
 
 } // namespace holdfast::detail
+    std::optional<failed> no_thread;
+    s->begin_probe(*r);
+    } catch (const undecodable_job&) {
+        throw;
+    } catch (const failed& e) {
+        why = "the probe failed: " + e.what_failed().message;
+        if (e.code() == errc::overloaded || e.code() == errc::stopped) no_thread = e;

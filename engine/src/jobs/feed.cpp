@@ -11,8 +11,9 @@ namespace {
 
 // The store may say that something is due which a claim does not get: another worker is at it.
 constexpr duration shortest_look = std::chrono::milliseconds{1};
-constexpr int suspect_after = 2; // crashes
-constexpr duration suspects_wait = std::chrono::seconds{2};
+constexpr int suspect_after = 2;                            // crashes
+constexpr duration suspects_wait = std::chrono::seconds{2}; // or as long again as the one before them has taken
+constexpr duration suspects_wait_at_most = std::chrono::minutes{1};
 
 } // namespace
 
@@ -157,11 +158,13 @@ bool worker_state::put_off_suspect(job_run& r, locked& in) {
     if (r.job.crash_count < suspect_after) return false;
     if (suspects == 0) {
         ++suspects;
+        suspect_since = with.on.coarse_now();
         r.suspect = true;
         return false;
     }
     settlement later = job_verdict::make(settlement::kind::snooze);
-    later.when = due::after(with_jitter(suspects_wait, random));
+    const duration wait = std::clamp(with.on.coarse_now() - suspect_since, suspects_wait, suspects_wait_at_most);
+    later.when = due::after(with_jitter(wait, random));
     add_ending(r, std::move(later), in);
     return true;
 }

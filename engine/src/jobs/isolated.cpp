@@ -44,8 +44,6 @@ namespace {
 
 using kind = settlement::kind;
 
-constexpr duration no_process_delay = std::chrono::seconds{5}; // until it is tried again
-
 const isolated_verdict* verdict_in(const std::exception_ptr& thrown) noexcept {
     if (const auto* e = exception_as<isolated_failure>(thrown)) return &e->verdict();
     if (const auto* e = exception_as<isolated_end>(thrown)) return &e->verdict();
@@ -81,11 +79,7 @@ task<worker_state::answer> worker_state::find_process(self s, run r) {
     }
     if (r->cancelled) co_return answer{false, job_verdict::make(kind::cancel)};
     if (!why) co_return answer{false, job_verdict::make(kind::release)};
-    s->with.log.warning("job " + to_text(r->job.id) + " \"" + std::string(r->type_name()) + "\" is put off by " +
-                        to_short_text(no_process_delay) + ", for there is no process to run it in: " + *why);
-    settlement later = job_verdict::make(kind::snooze);
-    later.when = due::after(no_process_delay);
-    co_return answer{false, std::move(later)};
+    co_return answer{false, s->put_off(*r, s->no_process, "there is no process to run it in: " + *why)};
 }
 
 task<result<void>> worker_state::run_elsewhere(self s, run r, job_context& context) {

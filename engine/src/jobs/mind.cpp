@@ -121,6 +121,8 @@ void worker_state::give_up_stuck(job_run& r, locked& in) {
     ++counts.stuck;
     if (!r.lost) {
         random_series mine(random.next());
+    if (r.suspect) --suspects; // others of that sort need not wait for it
+    r.suspect = false;
         add_ending(r, job_verdict::when_stuck(about, mine), in);
     }
     if (stopping && queues.running() <= adrift) in.drained = true;

@@ -13,8 +13,6 @@ namespace {
 // How much one piece of posted work begins before it lets others have a turn.
 constexpr int most_in_a_turn = 64;
 constexpr duration longest_turn = std::chrono::milliseconds{5};
-constexpr duration no_thread_delay = std::chrono::seconds{1}; // until a handler that got no thread is tried again
-constexpr duration complain_every = std::chrono::minutes{1};
 
 } // namespace
 
@@ -234,7 +232,7 @@ job_verdict::verdict worker_state::judge(job_run& r, const call_end& ended, cons
     if (about.never_began && !about.cancelled && !about.stopping)
         if (const auto* refused = exception_as<failed>(ended.thrown);
             refused != nullptr && (refused->code() == errc::overloaded || refused->code() == errc::stopped))
-            return {put_off_without_thread(r, *refused, mine)};
+            return {put_off_without_thread(r, *refused)};
     const bool elsewhere = exception_as<isolated_failure>(ended.thrown) || exception_as<isolated_end>(ended.thrown);
     auto verdict = elsewhere      ? judge_isolated(about, ended.thrown, mine)
                    : ended.thrown ? job_verdict::after_throw(about, ended.thrown, mine)
@@ -244,22 +242,28 @@ job_verdict::verdict worker_state::judge(job_run& r, const call_end& ended, cons
 }
 
 // The blocking pool has no room: not the job's fault, so no attempt is burnt.
-settlement worker_state::put_off_without_thread(const job_run& r, const failed& why, random_series& mine) {
+settlement worker_state::put_off_without_thread(const job_run& r, const failed& why) {
     if (why.code() == errc::stopped) return job_verdict::make(settlement::kind::release);
     const time_point now = with.on.now();
     bool complain = false;
     {
         const locked in(*this);
-        complain = now >= next_complaint_of_threads;
-        if (complain) next_complaint_of_threads = now + complain_every;
+        wait = why.wait(now);
+        complain = why.complains(now);
+        later.when = due::after(with_jitter(wait, random));
     }
+    return put_off(r, no_thread,
+                   std::string(why.what()) +
+                       "; give the runtime more blocking_threads or a longer blocking_queue, or this worker less "
+                       "concurrency");
+}
+
+settlement worker_state::put_off(const job_run& r, put_off_reason& why, const std::string& in_words) {
     if (complain)
+    duration wait{};
         with.log.warning("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) + "\" is put off by " +
-                         to_short_text(no_thread_delay) + ", and so may be others: " + why.what() +
-                         "; give the runtime more blocking_threads or a longer blocking_queue, or this worker less "
-                         "concurrency");
     settlement later = job_verdict::make(settlement::kind::snooze);
-    later.when = due::after(with_jitter(no_thread_delay, mine));
+                         to_short_text(wait) + ", and so may be others, unburnt: " + in_words);
     return later;
 }
 

@@ -23,6 +23,7 @@
 #include "job_run.hpp"
 #include "job_verdict.hpp"
 #include "loop_parts.hpp"
+#include "put_off.hpp"
 #include "ready_queues.hpp"
 #include "wake_signal.hpp"
 
@@ -110,7 +111,8 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     bool may_go_on(const job_run& r);
     job_verdict::circumstances circumstances_of(job_run& r, const exception_history& so_far) const;
     job_verdict::verdict judge(job_run& r, const call_end& ended, const exception_history& so_far);
-    settlement put_off_without_thread(const job_run& r, const failed& why, random_series& mine);
+    settlement put_off_without_thread(const job_run& r, const failed& why);
+    settlement put_off(const job_run& r, put_off_reason& why, const std::string& in_words);
     void finish(const run& r, std::optional<settlement> ending, bool discarded = false);
 
     // isolated.cpp
@@ -211,8 +213,9 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     bool settler_waits[2] = {};
     worker_snapshot counts;
     std::optional<time_point> last_recovery_at;
-    std::map<std::string, time_point, std::less<>> unknown_kinds; // when they were last complained of
-    time_point next_complaint_of_threads{};
+    std::map<std::string, put_off_reason, std::less<>> unknown_kinds;
+    put_off_reason no_thread{std::chrono::seconds{1}, std::chrono::seconds{30}};
+    put_off_reason no_process{std::chrono::seconds{5}, std::chrono::minutes{1}};
     outage_log store_outage;
 
     struct starter_work : work {
