@@ -100,28 +100,48 @@ task<bool> worker_state::is_in_doubt(self s, run r) {
     co_return false;
 }
 
+// The probe has the time that an attempt would have. What it says counts, however late; a handler after it begins anew.
+void worker_state::begin_probe(job_run& r) {
+    locked in(*this);
+    r.probing = true;
+    set_deadlines(r, in);
+}
+
+void worker_state::end_probe(job_run& r) {
+    const locked in(*this);
+    r.probing = false;
+    r.deadline = r.give_up_at = never;
+    if (!r.timed_out || r.adrift) return;
+    r.timed_out = false;
+    if (r.asked_to_stop()) return;
+    r.stop = std::stop_source();
+    r.context.emplace(facts_of(r), with.on, with.log, r.stop.get_token(), with.client);
+}
+
 task<worker_state::answer> worker_state::ask_probe(self s, run r) {
+    using kind = settlement::kind;
     happened said = happened::unknown;
     std::string why = "the probe could not tell whether it happened";
+    std::optional<failed> no_thread;
+    s->begin_probe(*r);
     try {
         auto asking = r->kind->type.probe(r->job.what, *r->context);
         said = co_await std::move(asking);
+    } catch (const undecodable_job&) {
+        throw;
+    } catch (const failed& e) {
+        why = "the probe failed: " + e.what_failed().message;
+        if (e.code() == errc::overloaded || e.code() == errc::stopped) no_thread = e;
     } catch (...) {
         why = "the probe failed: " + exception_message(std::current_exception());
     }
-    using kind = settlement::kind;
+    s->end_probe(*r);
     if (said == happened::no) co_return answer{};
     if (said == happened::yes) co_return answer{false, job_verdict::make(kind::succeed)};
+    if (r->cancelled) co_return answer{false, job_verdict::make(kind::cancel)};
     if (r->stopping) co_return answer{false, job_verdict::make(kind::release)};
     if (no_thread) co_return answer{false, s->put_off_without_thread(*r, *no_thread)};
     co_return answer{false, job_verdict::in_doubt(std::move(why))};
 }
 
 } // namespace holdfast::detail
-    std::optional<failed> no_thread;
-    s->begin_probe(*r);
-    } catch (const undecodable_job&) {
-        throw;
-    } catch (const failed& e) {
-        why = "the probe failed: " + e.what_failed().message;
-        if (e.code() == errc::overloaded || e.code() == errc::stopped) no_thread = e;

@@ -183,7 +183,7 @@ std::vector<std::stop_source> worker_state::give_back_unbegun(locked& in) {
         if (r.isolated() && r.process == nullptr) {
             r.stopping = true;
             waiting.push_back(r.stop);
-        } else if (r.never_began()) {
+        } else if (r.waits_for_thread()) {
             r.adrift = true;
             ++adrift;
             const auto how_ended = r.cancelled ? settlement::kind::cancel : settlement::kind::release;

@@ -68,10 +68,9 @@ task<worker_state::answer> worker_state::find_process(self s, run r) {
     try {
         auto acquiring = s->with.isolation->acquire(r->stop.get_token());
         auto process = co_await std::move(acquiring);
-        locked in(*s);
+        const locked in(*s);
         r->process = std::move(process);
         r->so_far = r->history();
-        s->set_deadlines(*r, in);
         co_return answer{};
     } catch (const operation_cancelled&) { // without a reason of its own
     } catch (const std::exception& e) {

@@ -57,6 +57,8 @@ struct job_run final : handler_clock {
     bool unsettled = false;   // something has to be written
     bool adrift = false;      // what becomes of the job is settled without it; its slot stays taken until it ends
     bool stuck = false;       // and that is why
+    bool probing = false;     // its probe is asked
+    bool let_go = false;      // nothing stands before its handler any more, but for a thread
     bool waits = false;       // its handler has to get a thread first, or had to
     bool begun = false;       // it has got one
     bool elsewhere = false;   // a call of an isolated one is under way in its process
@@ -89,8 +91,9 @@ struct job_run final : handler_clock {
         if (winner != nullptr) return *winner;
         return more_contexts.empty() ? *context : more_contexts.back();
     }
+    bool waits_for_thread() const noexcept { return waits && !begun; }
     // Nothing of it can have happened.
-    bool never_began() const noexcept { return waits && !begun; }
+    bool never_began() const noexcept { return !let_go || waits_for_thread(); }
     // Before its first call has failed in this run: every run is a delivery.
     exception_history history() const { return {.redeliveries = job.attempt - 1, .calls = job.attempt}; }
     bool isolated() const noexcept { return kind != nullptr && kind->isolated; }

@@ -82,6 +82,10 @@ settlement make(kind how, job_error error) {
     return made;
 }
 
+settlement in_doubt(std::string why) {
+    return make(kind::indeterminate, {"indeterminate", std::move(why)});
+}
+
 settlement after_return(const circumstances& about, std::string output) {
     settlement made;
     if (about.snooze) {

@@ -41,6 +41,8 @@ settlement when_stuck(const circumstances& about, random_series& random);
 settlement when_killed(const circumstances& about, bool past_hard_deadline, random_series& random);
 
 settlement make(settlement::kind how, job_error error = {});
+// Nobody knows whether it happened.
+settlement in_doubt(std::string why);
 
 // What every store takes: well-formed, without NUL, not endless.
 std::string clean_text(std::string text);

@@ -79,9 +79,9 @@ time_point worker_state::watch_deadlines() {
             if (now >= r.deadline && !r.timed_out) {
                 r.timed_out = true;
                 out_of_time.push_back(r.stop);
-                if (!r.kind->options.hard_deadline) kill_soon(r, how.kill_after, in);
+                if (!r.kind->options.hard_deadline && !r.probing) kill_soon(r, how.kill_after, in);
             }
-            if (now >= r.give_up_at && r.process) {
+            if (now >= r.give_up_at && r.process && !r.probing) {
                 const duration most = r.kind->options.hard_deadline.value_or(forever);
                 r.past_hard_deadline = now >= saturating_add(r.began, most);
                 if (r.past_hard_deadline) ++counts.stuck;
@@ -90,8 +90,10 @@ time_point worker_state::watch_deadlines() {
             } else if (now >= r.give_up_at) {
                 out_of_time.push_back(r.stop);
                 give_up_stuck(r, in);
-                complaints.push_back("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) +
-                                     "\" is stuck: its handler runs past its hard deadline and keeps its slot");
+                complaints.push_back(
+                    "job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) + "\" is stuck: its " +
+                    (r.probing ? "probe" : "handler") +
+                    " runs past its hard deadline and keeps its slot; restart this worker to have it back");
                 continue;
             }
             next_deadline = std::min({next_deadline, r.timed_out ? never : r.deadline, r.give_up_at});
@@ -119,11 +121,14 @@ void worker_state::give_up_stuck(job_run& r, locked& in) {
     r.stuck = r.adrift = true;
     ++adrift;
     ++counts.stuck;
-    if (!r.lost) {
-        random_series mine(random.next());
     if (r.suspect) --suspects; // others of that sort need not wait for it
     r.suspect = false;
-        add_ending(r, job_verdict::when_stuck(about, mine), in);
+    if (!r.lost) {
+        random_series mine(random.next());
+        add_ending(r,
+                   r.probing ? job_verdict::in_doubt("the probe did not end by the hard deadline")
+                             : job_verdict::when_stuck(about, mine),
+                   in);
     }
     if (stopping && queues.running() <= adrift) in.drained = true;
 }

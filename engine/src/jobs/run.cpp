@@ -74,7 +74,13 @@ void worker_state::begin(job_run& r, locked& in) {
     r.stop = std::stop_source();
     if (!r.isolated()) r.owner = this;
     r.context.emplace(facts_of(r), with.on, with.log, r.stop.get_token(), with.client);
-    if (!r.isolated()) set_deadlines(r, in); // an isolated one has to find a process first
+    if (!needs_care(r)) let_go(r, in);
+}
+
+// Its handler begins, as soon as it has a thread: from here on its time runs.
+void worker_state::let_go(job_run& r, locked& in) {
+    r.let_go = true;
+    set_deadlines(r, in);
 }
 
 void worker_state::set_deadlines(job_run& r, locked& in) {
@@ -106,12 +112,13 @@ bool worker_state::begin_on_thread(job_run& r) {
     return true;
 }
 
-// Between its slot and its handler it was lost, cancelled or given up, or the worker has begun to stop. Nothing: it may run.
+// Between its slot and its handler it was lost, cancelled or given up, or the worker has begun to stop. Nothing: it was let go.
 std::optional<worker_state::answer> worker_state::called_off(job_run& r) {
-    const locked in(*this);
+    locked in(*this);
     if (r.lost || r.adrift) return answer{false, std::nullopt};
     if (r.cancelled) return answer{false, job_verdict::make(settlement::kind::cancel)};
     if (r.stopping || stopping) return answer{false, job_verdict::make(settlement::kind::release)};
+    let_go(r, in);
     return std::nullopt;
 }
 
@@ -244,14 +251,6 @@ job_verdict::verdict worker_state::judge(job_run& r, const call_end& ended, cons
 // The blocking pool has no room: not the job's fault, so no attempt is burnt.
 settlement worker_state::put_off_without_thread(const job_run& r, const failed& why) {
     if (why.code() == errc::stopped) return job_verdict::make(settlement::kind::release);
-    const time_point now = with.on.now();
-    bool complain = false;
-    {
-        const locked in(*this);
-        wait = why.wait(now);
-        complain = why.complains(now);
-        later.when = due::after(with_jitter(wait, random));
-    }
     return put_off(r, no_thread,
                    std::string(why.what()) +
                        "; give the runtime more blocking_threads or a longer blocking_queue, or this worker less "
@@ -259,10 +258,18 @@ settlement worker_state::put_off_without_thread(const job_run& r, const failed& 
 }
 
 settlement worker_state::put_off(const job_run& r, put_off_reason& why, const std::string& in_words) {
-    if (complain)
+    const time_point now = with.on.now();
     duration wait{};
-        with.log.warning("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) + "\" is put off by " +
+    bool complain = false;
     settlement later = job_verdict::make(settlement::kind::snooze);
+    {
+        const locked in(*this);
+        wait = why.wait(now);
+        complain = why.complains(now);
+        later.when = due::after(with_jitter(wait, random));
+    }
+    if (complain)
+        with.log.warning("job " + to_text(r.job.id) + " \"" + std::string(r.type_name()) + "\" is put off by " +
                          to_short_text(wait) + ", and so may be others, unburnt: " + in_words);
     return later;
 }

@@ -177,7 +177,8 @@ task<void> worker_state::stop(self s, std::optional<duration> grace) {
     {
         const std::lock_guard lock(s->mutex);
         s->closed = true;
-        left = std::ranges::count_if(s->all, [](const run& each) { return each->running && !each->never_began(); });
+        left =
+            std::ranges::count_if(s->all, [](const run& each) { return each->running && !each->waits_for_thread(); });
     }
     if (left > 0)
         s->with.log.warning(std::to_string(left) + (left == 1 ? " handler" : " handlers") +
@@ -280,7 +281,7 @@ worker_snapshot worker_state::snapshot() const {
     seen.unsettled = static_cast<int>(endings.size()) + writing;
     if (last_recovery_at) seen.last_recovery_ago = now - *last_recovery_at;
     for (const run& each : all) {
-        if (!each->running || (each->adrift && each->never_began())) continue;
+        if (!each->running || (each->adrift && each->waits_for_thread())) continue;
         seen.running.push_back({.id = each->job.id,
                                 .type = std::string(each->type_name()),
                                 .queue = each->job.queue,

@@ -93,6 +93,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     void start_some() noexcept;
     void want_starter(locked& in);
     void begin(job_run& r, locked& in);
+    void let_go(job_run& r, locked& in);
     void set_deadlines(job_run& r, locked& in);
     void wait_for_thread(job_run& r);
     bool begin_on_thread(job_run& r);
@@ -133,6 +134,8 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     static task<answer> mark_started(self s, run r);
     static task<bool> is_in_doubt(self s, run r);
     static task<answer> ask_probe(self s, run r);
+    void begin_probe(job_run& r);
+    void end_probe(job_run& r);
     static task<answer> find_process(self s, run r); // isolated.cpp
     settlement unknown_kind(const job_run& r);
 
