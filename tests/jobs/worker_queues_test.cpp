@@ -145,6 +145,28 @@ TEST_CASE("slow jobs of a queue with a limit hold up no other queue, and are lef
     CHECK(lab.count_of(job_state::processing) <= 5);
 }
 
+TEST_CASE("jobs that were claimed ahead and wait long for a slot go back to others, unburnt, and once") {
+    worker_lab lab;
+    bool slow = false;
+    lab.add({.name = "work"}, [&](payload, job_context& c) { return test::slept(c, slow ? 10min : 1ms); });
+    lab.enqueue_many(2000);
+    lab.start({.concurrency = 10, .prefetch = 100, .lease = 30s});
+    lab.on.advance(10s);
+    REQUIRE(lab.count_of(job_state::succeeded) == 2000);
+    slow = true;
+    lab.enqueue_many(200);
+    lab.on.advance(1s);
+    REQUIRE(lab.count_of(job_state::processing) == 110);
+    lab.on.advance(30s);
+    CHECK(lab.count_of(job_state::processing) == 10);
+    lab.on.advance(5min);
+    CHECK(lab.count_of(job_state::processing) == 10);
+    for (const auto& each : lab.get(lab.store().list({.state = job_state::pending}, 200)).jobs) {
+        CHECK(each.attempts == 0);
+        CHECK(lab.look(each.id).history.size() <= 1);
+    }
+}
+
 TEST_CASE("claims and settlements go in batches") {
     worker_lab lab;
     test::faulty_jobs store(*lab.held->jobs());

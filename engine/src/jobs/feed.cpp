@@ -137,10 +137,12 @@ void worker_state::deliver(std::vector<claimed_job> claimed, bool asked_for) {
         runs.push_back(
             std::make_shared<job_run>(std::move(each), kind == kinds.end() ? nullptr : &kind->second, queue));
     }
+    const time_point now = with.on.coarse_now();
     locked in(*this);
     counts.claimed += runs.size();
     for (run& each : runs) {
         job_run& r = *each;
+        r.since = now;
         r.place = all.size();
         r.held = true;
         all.push_back(std::move(each));
@@ -171,6 +173,17 @@ bool worker_state::put_off_suspect(job_run& r, locked& in) {
 
 void worker_state::give_back_ready(locked& in) {
     for (job_run* each : queues.take_all()) add_ending(*each, job_verdict::make(settlement::kind::release), in);
+}
+
+// Claimed ahead of slots that did not become free as soon as it had seemed: others may be quicker.
+void worker_state::give_back_waiting(locked& in) {
+    const time_point now = with.on.coarse_now();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        job_run& r = *all[i];
+        if (r.running || r.unsettled || now - r.since < beat_every() || !queues.remove(r.queue, r)) continue;
+        queues.waited(r.queue, now - r.since);
+        add_ending(r, job_verdict::make(settlement::kind::release), in);
+    }
 }
 
 // Handlers that wait for a thread or a process have not begun, and do not any more: their jobs go back, unburnt. What it gives

@@ -71,6 +71,7 @@ struct job_run final : handler_clock {
     std::atomic<bool> timed_out = false;
     std::atomic<bool> stopping = false;
 
+    time_point since{}; // it is held
     time_point began{};
     time_point deadline = never;
     time_point give_up_at = never;

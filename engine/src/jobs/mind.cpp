@@ -32,7 +32,7 @@ task<void> worker_state::mind(self s) {
 task<void> worker_state::renew(self s) {
     runtime& on = s->with.on;
     co_await resume_on(on);
-    const duration every = s->how.heartbeat.value_or(s->how.lease / 3);
+    const duration every = s->beat_every();
     time_point next = on.now() + every;
     for (;;) {
         auto waiting = s->renewer.wait(on, next);
@@ -138,7 +138,8 @@ task<bool> worker_state::beat() {
     std::vector<run> held;
     std::vector<const job_lease*> leases;
     {
-        const locked in(*this);
+        locked in(*this);
+        give_back_waiting(in);
         for (const run& each : all) {
             if (each->lost || each->adrift) continue;
             held.push_back(each);

@@ -45,8 +45,13 @@ void ready_queues::ended(std::size_t in, duration took) noexcept {
     queue& q = queues_[in];
     --q.running;
     --running_;
-    double& average = q.limited() ? q.average_run : average_run_;
+    double& average = average_run_of(q);
     average = with_run(average, took);
+}
+
+void ready_queues::waited(std::size_t in, duration so_far) noexcept {
+    double& average = average_run_of(queues_[in]);
+    average = std::max(average, std::chrono::duration<double>(so_far).count());
 }
 
 bool ready_queues::remove(std::size_t in, const job_run& r) {

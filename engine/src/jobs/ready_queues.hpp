@@ -73,6 +73,8 @@ public:
     // One that ran in there has ended.
     void ended(std::size_t in, duration took) noexcept;
     bool remove(std::size_t in, const job_run& r);
+    // One has waited so long for a slot: those that have them take that long at least.
+    void waited(std::size_t in, duration so_far) noexcept;
     std::vector<job_run*> take_all();
 
     void dry(bool is) noexcept {
@@ -96,6 +98,7 @@ private:
         int all;   // whatever is held
     };
     taken load() const noexcept;
+    double& average_run_of(queue& which) noexcept { return which.limited() ? which.average_run : average_run_; }
     int ahead_of(const queue& which) const noexcept;
     int room_of(const queue& which, taken by) const noexcept;
     bool is_worth_a_call(const queue& which, taken by) const noexcept;

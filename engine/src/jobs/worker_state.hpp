@@ -85,6 +85,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     bool store_keeps_up() const noexcept;
     void want_feeder(locked& in);
     void give_back_ready(locked& in);
+    void give_back_waiting(locked& in);
     std::vector<std::stop_source> give_back_unbegun(locked& in);
     void hint() noexcept;
 
@@ -163,6 +164,7 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     time_point watch_deadlines();
     void give_up_stuck(job_run& r, locked& in);
     void kill_soon(job_run& r, duration grace, locked& in);
+    duration beat_every() const noexcept { return how.heartbeat.value_or(how.lease / 3); }
     task<bool> beat();
     void beaten(std::span<const run> held, std::span<const holdfast::beat> answers);
     task<void> report_progress();
