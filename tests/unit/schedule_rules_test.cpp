@@ -78,6 +78,15 @@ TEST_CASE("a slot that comes while the run before goes on is skipped, queued or 
         CHECK(fleet.most_running == 1);
         CHECK(fleet.begun.size() >= 9);
     }
+    SECTION("queue, after one that took long") {
+        fleet.first_takes = 5h;
+        fleet.node_with({.name = "s", .every = 1h, .overlap = overlap::queue}, 1min);
+        fleet.on.advance(6h + 30min);
+        REQUIRE(fleet.begun.size() >= 5);
+        CHECK(fleet.most_running == 1);
+        for (std::size_t i = 2; i < 5; ++i) // how long the run before took counts, not how long who has waited
+            CHECK(fleet.begun[i] - fleet.begun[i - 1] <= 60 + 60 / 8 + 1);
+    }
     SECTION("concurrent") {
         fleet.node_with({.name = "s", .every = 10min, .overlap = overlap::concurrent}, 25min);
         fleet.on.advance(1h);

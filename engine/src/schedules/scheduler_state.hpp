@@ -84,7 +84,9 @@ struct scheduler_state : std::enable_shared_from_this<scheduler_state> {
     task<result<void>> wait_in_line(definition& d, std::string slots, store_time now, job_context& context);
     task<result<void>> look_after(definition& d, store_time slot, store_time now, job_context& context);
     // Enqueues it unless another run of the schedule has not ended. True: it is there.
-    task<result<bool>> try_run(definition& d, identifier id, store_time slot);
+    // Gives the run that there is now: this one, or another one of the schedule that goes on.
+    task<result<identifier>> try_run(definition& d, identifier id, store_time slot);
+    task<duration> age_of(identifier run, store_time now);
 
     // ensure.cpp: the loop.
     static task<void> keep_up(self s);

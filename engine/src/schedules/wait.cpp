@@ -51,7 +51,7 @@ task<result<void>> scheduler_state::on_wait(self s, payload what, job_context& c
     co_return co_await std::move(waiting);
 }
 
-task<result<bool>> scheduler_state::try_run(definition& d, identifier id, store_time slot) {
+task<result<identifier>> scheduler_state::try_run(definition& d, identifier id, store_time slot) {
     auto one = run(d, id, slot);
     if (!one) co_return std::unexpected(std::move(one.error()));
     std::vector<new_job> batch;
@@ -60,12 +60,19 @@ task<result<bool>> scheduler_state::try_run(definition& d, identifier id, store_
     const auto answers = co_await std::move(enqueueing);
     if (!answers) co_return std::unexpected(answers.error());
     const enqueued answer = answers->front();
-    if (answer.id != id) co_return false;
+    if (answer.id != id) co_return answer.id;
     note(d, [&](definition& of) {
         if (answer.created) ++of.seen.fired;
         of.seen.last_run = id;
     });
-    co_return true;
+    co_return id;
+}
+
+task<duration> scheduler_state::age_of(identifier run, store_time now) {
+    auto looking = store().get(run);
+    const auto found = co_await std::move(looking);
+    const auto* view = found ? std::get_if<job_view>(&*found) : nullptr;
+    co_return view != nullptr ? std::max(duration(now - view->created), duration::zero()) : duration::zero();
 }
 
 // `slots`: one a line, oldest first. Each is let in when the run before it has ended, whichever schedule's slot that is.
@@ -85,10 +92,11 @@ task<result<void>> scheduler_state::wait_in_line(definition& d, std::string slot
         duration age = now - before.created;
         if (before.state == run_is::unknown) {
             auto trying = try_run(d, id, *slot);
-            const auto in = co_await std::move(trying);
-            if (!in) co_return std::unexpected(in.error());
-            age = *in ? duration::zero() : duration(now - *slot);
-            if (*in && left.empty()) co_return result<void>{};
+            const auto there = co_await std::move(trying);
+            if (!there) co_return std::unexpected(there.error());
+            if (*there == id && left.empty()) co_return result<void>{};
+            auto asking = age_of(*there, now);
+            age = co_await std::move(asking);
         } else if (left.empty()) {
             co_return result<void>{};
         }
@@ -110,9 +118,9 @@ task<result<void>> scheduler_state::look_after(definition& d, store_time slot, s
     switch (mine.state) {
     case run_is::unknown: {
         auto trying = try_run(d, id, slot);
-        const auto in = co_await std::move(trying);
-        if (!in) co_return std::unexpected(in.error());
-        context.snooze(*in ? soon : look_away(now - slot, most));
+        const auto there = co_await std::move(trying);
+        if (!there) co_return std::unexpected(there.error());
+        context.snooze(*there == id ? soon : look_away(now - slot, most));
         break;
     }
     case run_is::open: context.snooze(look_away(now - mine.created, most)); break;
