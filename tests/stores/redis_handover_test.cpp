@@ -1,8 +1,13 @@
 // Jobs that are handed to idle workers, over connections and processes that come and go.
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
+
+#include <fcntl.h>
 
 #include "stores/redis_support.hpp"
 
@@ -39,6 +44,18 @@ struct idle {
     std::size_t found = 0; // by claims
     std::unique_ptr<job_watch> on;
 };
+
+// Those that a program gets which is started here.
+std::set<std::string> inherited_sockets() {
+    std::set<std::string> all;
+    for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        const std::string what = std::filesystem::read_symlink(each.path(), gone).string();
+        const int flags = ::fcntl(std::stoi(each.path().filename().string()), F_GETFD);
+        if (what.starts_with("socket:") && flags >= 0 && (flags & FD_CLOEXEC) == 0) all.insert(what);
+    }
+    return all;
+}
 
 } // namespace
 
@@ -77,6 +94,35 @@ TEST_CASE("redis: a worker whose connection has ended is handed nothing, and oth
     CHECK(here.got.front().id == second);
     CHECK(gone.count() == 0);
     proxy.refuse(false);
+}
+
+TEST_CASE("redis: who listens to patterns is not taken for a worker that has gone") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    harness::tcp_proxy proxy(server.port());
+    desk d("redis://127.0.0.1:" + std::to_string(proxy.port()));
+    desk other(server.url(), {}, d.space());
+    const auto command = (harness::redis_binary()->parent_path() / "redis-cli").string();
+    const harness::child_process monitor(
+        {.arguments = {command, "-p", std::to_string(server.port()), "PSUBSCRIBE", "*"}});
+    REQUIRE(soon([&] { return server.tell("PUBSUB NUMPAT") == ":1"; }));
+    idle gone(d);
+    proxy.refuse(true);
+    proxy.cut();
+    REQUIRE(soon([&] { return server.lines("PUBSUB CHANNELS").empty(); }));
+    const identifier id = other.add();
+    CHECK(other.claim_one().id == id);
+    proxy.refuse(false);
+}
+
+TEST_CASE("redis: a program that a handler starts gets none of the connections") {
+    NEEDS_REDIS();
+    harness::redis_server server;
+    const std::set<std::string> before = inherited_sockets();
+    desk d(server.url());
+    idle worker(d);
+    CHECK(d.add() != identifier());
+    CHECK(inherited_sockets() == before);
 }
 
 TEST_CASE("redis: a worker that still listens to a master of the past is handed nothing") {

@@ -1,6 +1,7 @@
 #include <array>
 #include <utility>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -192,6 +193,7 @@ result<std::unique_ptr<hiredis_client>> open(const address& where, duration time
     if (context == nullptr) return fail(errc::unavailable, where.place() + ": out of memory");
     if (context->err != 0)
         return fail(errc::unavailable, where.place() + ": cannot connect: " + std::string(context->errstr));
+    ::fcntl(context->fd, F_SETFD, FD_CLOEXEC); // a program that a handler starts must not seem to listen
     redisSetTimeout(context.get(), limit);
     redisEnableKeepAlive(context.get());
     auto made = std::make_unique<hiredis_client>(std::move(context), where.place());

@@ -22,14 +22,21 @@ local function enqueue_plain()
       local one = call('HRANDFIELD', idle, 1, 'WITHVALUES')
       if #one == 0 or #what > 65536 or call('EXISTS', P .. 'p:' .. q) == 1 then return false end
       local to, number = string.match(one[1], '^(%S+) (%d+)$')
+      local channel = P .. 'to:' .. to
+      -- Whoever listens to patterns hears all, and is not that worker.
+      local ears = redis.pcall('PUBSUB', 'NUMSUB', channel)
+      if not ears.err and ears[2] == 0 then
+        call('HDEL', idle, one[1])
+        return hand_over(id, what) -- that worker is gone
+      end
       local lease, worker = string.match(one[2], '^(%d+) (.*)$')
       local record = struct.pack(FORM, 2, flags, max, now, now, keep, now, 0, now, 1, 0, maxc, gen, pri, #q, q,
                                  #worker, worker, 0, '', 0, '')
       call('HDEL', idle, one[1])
       call('HSET', P .. 'j', id, record) -- what lacks memory fails here, before it is told
       redis.set_repl(redis.REPL_NONE) -- whoever still listens to a replica is not counted, and must not hear it
-      local heard = redis.pcall('PUBLISH', P .. 'to:' .. to, struct.pack('>I4I4c0I4c0I4c0', tonumber(number), #id, id,
-                                                                        #record, record, #what, what))
+      local heard = redis.pcall('PUBLISH', channel, struct.pack('>I4I4c0I4c0I4c0', tonumber(number), #id, id, #record, record,
+                                                                #what, what))
       redis.set_repl(redis.REPL_ALL)
       if heard == 0 then return hand_over(id, what) end -- that worker is gone
       if type(heard) ~= 'number' then return false end

@@ -10,6 +10,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <holdfast/detail/asio_lanes.hpp>
@@ -21,7 +22,7 @@ class asio_readable final : public readable_watch {
 public:
     // Watches a copy of the descriptor, so that whoever closes the other takes nothing away. Throws if there is none left.
     asio_readable(std::shared_ptr<asio_lanes> lanes, int descriptor)
-        : state_(std::make_shared<state>(std::move(lanes), ::dup(descriptor))) {}
+        : state_(std::make_shared<state>(std::move(lanes), ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0))) {}
     ~asio_readable() override {
         cancel();
         state_->close();
