@@ -24,6 +24,12 @@ std::size_t utf8_length(std::string_view text) {
     return length;
 }
 
+std::string escaped(unsigned code) {
+    char text[8];
+    std::snprintf(text, sizeof(text), "\\u%04x", code);
+    return text;
+}
+
 } // namespace
 
 std::string json_text(std::string_view text) {
@@ -32,13 +38,13 @@ std::string json_text(std::string_view text) {
         const std::size_t length = utf8_length(text);
         const char c = text.front();
         if (length == 0) quoted += "\\ufffd";
+        else if (length == 2 && text[0] == '\xC2' &&
+                 static_cast<unsigned char>(text[1]) < 0xA0) // to terminals, controls
+            quoted += escaped(static_cast<unsigned char>(text[1]));
         else if (length > 1) quoted += text.substr(0, length);
         else if (c == '"' || c == '\\') (quoted += '\\') += c;
-        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-            char escaped[8];
-            std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned>(c));
-            quoted += escaped;
-        } else quoted += c;
+        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) quoted += escaped(static_cast<unsigned char>(c));
+        else quoted += c;
         text.remove_prefix(length == 0 ? 1 : length);
     }
     return quoted + '"';

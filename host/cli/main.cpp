@@ -109,7 +109,10 @@ int run(words given) {
 
 int main(int count, char** values) {
     try {
-        return run(words(values + 1, static_cast<std::size_t>(count > 0 ? count - 1 : 0)));
+        const int code = run(words(values + 1, static_cast<std::size_t>(count > 0 ? count - 1 : 0)));
+        if (std::cout.flush()) return code;
+        std::cerr << "error: the output could not be written\n";
+        return code == 0 ? 1 : code;
     } catch (const usage_error& e) {
         std::cerr << "error: " << e.what() << "\n";
         return 2;

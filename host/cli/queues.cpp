@@ -72,8 +72,8 @@ void warn_of_unknown(jobs_store& in, const std::string& name) {
     for (const auto& [each, numbers] : all_queues(in)) known.push_back(each);
     if (std::ranges::find(known, name) != known.end()) return;
     const std::vector<std::string_view> names(known.begin(), known.end());
-    std::cerr << "warning: the store knows no queue \"" << one_line(name) << "\" yet" << did_you_mean(name, names)
-              << "\n";
+    std::cerr << "warning: the store knows no queue \"" << one_line(name) << "\" yet"
+              << one_line(did_you_mean(name, names)) << "\n";
 }
 
 int set_paused(const arguments& given, bool paused) {

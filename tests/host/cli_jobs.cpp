@@ -317,6 +317,11 @@ TEST_CASE("text from jobs cannot draw on the terminal or break a row") {
     CHECK(text.find('\x1b') == std::string::npos);
     CHECK_THAT(text, ContainsSubstring("a [31m  b \"%s\" {} 😀  2Jc \u00a0é")); // U+009B is ESC [ in one character
     CHECK_THAT(text, ContainsSubstring("xxx…"));
+    const std::string json = desk.out({"jobs", "list", "--json"});
+    CHECK_THAT(json, ContainsSubstring("\\u001b[31m\\u000d\\u000ab \\\"%s\\\" {} 😀 \\u009b2Jc\\u0085\u00a0é"));
+
+    desk.with_store([&](host& in) { desk.enqueue(in, "invoice.send", "mail\x1b[1m"); });
+    CHECK(desk.run({"queues", "pause", "mail[1m"}).err.find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("wrong words after jobs and queues are told with a suggestion") {

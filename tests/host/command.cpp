@@ -38,6 +38,14 @@ TEST_CASE("holdfast --version tells version, ABI and toolchain") {
                           std::to_string(holdfast::plugin_abi) + ", " HOLDFAST_TOOLCHAIN ")\n");
 }
 
+TEST_CASE("output that cannot be written is an error") {
+    const temporary_folder folder;
+    const std::string told = (folder.path() / "told").string();
+    const int status = std::system((HOLDFAST_COMMAND " --help > /dev/full 2> " + told).c_str());
+    CHECK(WEXITSTATUS(status) == 1);
+    CHECK(read_file(told) == "error: the output could not be written\n");
+}
+
 TEST_CASE("every command has a help of its own") {
     const auto all = run_holdfast({"--help"});
     CHECK(all.code == 0);
