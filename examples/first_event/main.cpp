@@ -24,7 +24,7 @@ namespace {
 
 // [publish]
 holdfast::task<void> place(holdfast::host& host, order_placed order) {
-    auto unit = co_await host.store().begin(); // or join(your own transaction)
+    auto unit = co_await host.store().begin();
     if (!unit) throw holdfast::failed(unit.error());
     co_await host.events().raise(**unit, order); // domain consumers, here and now; throws if one fails
     auto published = co_await host.events().publish(**unit, order); // recorded, for after the commit

@@ -112,7 +112,7 @@ holdfast::task<void> enqueue_forms(holdfast::jobs& jobs) {
     auto queued = co_await jobs.enqueue(send_invoice{"INV-7", "a@example.org", {}});
     if (!queued) throw holdfast::failed(queued.error()); // not kept: say so to whoever asked
 
-    const holdfast::enqueue_options later{.after = 10min, .queue = "bulk-mail", .attempts = 10};
+    const holdfast::enqueue_options later{.after = 10min, .priority = -5, .attempts = 10};
     queued = co_await jobs.enqueue(send_invoice{"INV-8", "b@example.org", {}}, later);
 
     const holdfast::enqueue_options then{.parent = queued->id}; // when INV-8 has been sent
@@ -126,12 +126,25 @@ holdfast::task<void> enqueue_forms(holdfast::jobs& jobs) {
 
 holdfast::task<void> in_a_unit(holdfast::store& store, holdfast::jobs& jobs) {
     // [unit]
-    auto unit = co_await store.begin(); // or store.join(your own transaction)
+    auto unit = co_await store.begin();
     if (!unit) throw holdfast::failed(unit.error());
     auto queued = co_await jobs.enqueue(**unit, send_invoice{"INV-12", "f@example.org", {}});
     auto committed = co_await (*unit)->commit(); // from here on it exists; before, nobody saw it
     // [/unit]
     check(queued && committed, "committed");
+}
+
+// Stands for a pqxx::transaction_base, or a sqlite3 that has begun one.
+struct transaction {};
+
+[[maybe_unused]] holdfast::task<void> in_your_own(holdfast::store& store, holdfast::jobs& jobs, transaction& mine) {
+    // [own]
+    auto unit = co_await store.join(holdfast::native_transaction::of(mine)); // PostgreSQL, SQLite
+    if (!unit) throw holdfast::failed(unit.error());
+    auto queued = co_await jobs.enqueue(**unit, send_invoice{"INV-12", "f@example.org", {}});
+    if (!queued) throw holdfast::failed(queued.error());
+    // …and you commit it yourself
+    // [/own]
 }
 
 holdfast::task<void> steer(holdfast::jobs& jobs, holdfast::identifier id) {
