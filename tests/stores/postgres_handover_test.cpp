@@ -1,7 +1,9 @@
 // Jobs that are put down for idle workers, over connections, processes and servers that come and go.
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 #include "harness/tcp_proxy.hpp"
@@ -78,6 +80,42 @@ identifier put_down(desk& d, store& from) {
     throw std::runtime_error("nothing was put down for anybody");
 }
 
+// The settings of a desk, by way of a proxy.
+test::text_settings by_way_of(const harness::tcp_proxy& proxy, const desk& d) {
+    auto with = d.with;
+    const std::string port = ":" + std::to_string(d.server.port());
+    for (auto& [key, value] : with)
+        if (key == "url") value.replace(value.find(port), port.size(), ":" + std::to_string(proxy.port()));
+    return with;
+}
+
+// How long until the kernel asks the other end of a silent connection on 127.0.0.1 whether it is there.
+std::optional<std::chrono::milliseconds> asks_in(int from_port, int to_port) {
+    const auto port = [](const std::string& address) {
+        return std::stoi(address.substr(address.find(':') + 1), {}, 16);
+    };
+    std::ifstream all("/proc/net/tcp");
+    std::string line;
+    std::getline(all, line);
+    while (std::getline(all, line)) {
+        std::istringstream words(line);
+        std::string number, local, remote, state, queues, timer;
+        words >> number >> local >> remote >> state >> queues >> timer;
+        const bool keepalive = timer.starts_with("02:");
+        if (keepalive && port(local) == from_port && port(remote) == to_port)
+            return std::stoi(timer.substr(3), {}, 16) * 10ms;
+    }
+    return std::nullopt;
+}
+
+void go_back_to_version_1(desk& d) {
+    d.sql("DROP TABLE " + table(d) + " CASCADE");
+    for (const char* each : {"enqueue_and_tell", "collect", "give_back", "leave", "bury", "wait_for_jobs", "pause"})
+        d.sql("DROP FUNCTION " + d.space + "." + each);
+    d.sql("DELETE FROM " + d.space + ".meta WHERE version > 1; INSERT INTO " + d.space +
+          ".meta (version, plugin) SELECT 1, 'older' WHERE NOT EXISTS (SELECT FROM " + d.space + ".meta)");
+}
+
 } // namespace
 
 TEST_CASE("postgres: an idle worker is handed what another process enqueues, and one job at a time") {
@@ -134,11 +172,7 @@ TEST_CASE("postgres: a worker whose connection has ended is handed nothing, and 
     NEEDS_POSTGRES();
     desk d;
     harness::tcp_proxy proxy(d.server.port());
-    auto with = d.with;
-    const std::string port = ":" + std::to_string(d.server.port());
-    for (auto& [key, value] : with)
-        if (key == "url") value.replace(value.find(port), port.size(), ":" + std::to_string(proxy.port()));
-    const auto behind = test::postgres::open(d.on, with);
+    const auto behind = test::postgres::open(d.on, by_way_of(proxy, d));
     idle gone(*behind);
     REQUIRE(gone.listens(d));
     proxy.refuse(true);
@@ -157,6 +191,19 @@ TEST_CASE("postgres: a worker whose connection has ended is handed nothing, and 
     CHECK(here.take().id == id);
     CHECK(gone.count() == 0);
     proxy.refuse(false);
+}
+
+TEST_CASE("postgres: whose host vanishes is not taken for one that listens for long") {
+    NEEDS_POSTGRES();
+    desk d(test::postgres::shared_server(), {{"listen_check", "2s"}});
+    idle worker(*d.kept);
+    REQUIRE(worker.listens(d));
+    // A host that does not answer would take a network of its own; this is what the server does about one.
+    const int client = std::stoi(d.sql("SELECT client_port FROM pg_stat_activity WHERE pid IN "
+                                       "(SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted)"));
+    std::optional<std::chrono::milliseconds> asks;
+    REQUIRE(soon([&] { return (asks = asks_in(d.server.port(), client)).has_value(); }));
+    CHECK(*asks <= 2s);
 }
 
 TEST_CASE("postgres: what a worker did not hear of, its next claim finds, and nobody gets it twice") {
@@ -323,11 +370,7 @@ TEST_CASE("postgres: a schema of the first version is brought up to date, with w
     NEEDS_POSTGRES();
     desk d;
     const identifier id = d.add();
-    d.sql("DROP TABLE " + table(d) + " CASCADE");
-    for (const char* each : {"enqueue_and_tell", "collect", "give_back", "leave", "bury", "wait_for_jobs", "pause"})
-        d.sql("DROP FUNCTION " + d.space + "." + each);
-    d.sql("DELETE FROM " + d.space + ".meta WHERE version > 1; INSERT INTO " + d.space +
-          ".meta (version, plugin) SELECT 1, 'older' WHERE NOT EXISTS (SELECT FROM " + d.space + ".meta)");
+    go_back_to_version_1(d);
     const auto newer = d.another(); // prepares
     CHECK(d.sql("SELECT max(version) FROM " + d.space + ".meta") == "2");
     CHECK(d.claim_one().id == id);

@@ -105,11 +105,27 @@ private:
             letterbox_.emplace(connection_.session(), channel,
                                [this](std::string_view message, int) { messages_.emplace_back(message); });
         }
+        end_soon_without_host();
         const std::int64_t lock = random_lock();
         parameters p;
         p.one(column::int8, lock);
         run({{}, "SELECT pg_advisory_lock($1::int8)"}, p);
         of_.listener_ = lock;
+    }
+    // A host that vanishes says no goodbye: the server asks after it as we ask after the server, and lets go of the session and
+    // its lock after twice listen_check. On a Unix socket there is nothing to ask.
+    void end_soon_without_host() {
+        const auto check = std::chrono::ceil<std::chrono::seconds>(of_.pool_.how().listen_check);
+        const std::int64_t silence = std::clamp<std::int64_t>(check.count(), 1, 3600);
+        parameters p;
+        p.one(column::int8, silence).one(column::int8, std::max<std::int64_t>(silence / 4, 1));
+        p.one(column::int8, 2000 * silence);
+        run({{},
+             "SELECT set_config('tcp_keepalives_idle', $1::int8::text, false), "
+             "set_config('tcp_keepalives_interval', $2::int8::text, false), "
+             "set_config('tcp_keepalives_count', '4', false), "
+             "set_config('tcp_user_timeout', $3::int8::text, false)"},
+            p);
     }
     void read_letters(const std::vector<std::string>& messages) {
         const std::lock_guard lock(of_.letters_mutex_);
