@@ -138,6 +138,26 @@ TEST_CASE("postgres: an idle worker is handed what another process enqueues, and
     CHECK(worker.count() == 0);
 }
 
+TEST_CASE("postgres: of several idle workers none is left out") {
+    NEEDS_POSTGRES();
+    desk d;
+    const auto other = d.another();
+    const auto there = d.another();
+    idle workers[] = {idle(*d.kept), idle(*there)};
+    for (idle& each : workers) REQUIRE(each.listens(d));
+    int got[] = {0, 0};
+    for (int i = 0; i < 40 && (got[0] == 0 || got[1] == 0); ++i) {
+        put_down(d, *other);
+        REQUIRE(soon([&] { return workers[0].count() + workers[1].count() == 1; }));
+        const std::size_t who = workers[0].count() == 1 ? 0 : 1;
+        ++got[who];
+        d.settle(workers[who].take().lease);
+        CHECK(workers[who].say(d).empty());
+    }
+    CHECK(got[0] > 0);
+    CHECK(got[1] > 0);
+}
+
 TEST_CASE("postgres: in a transaction, with a key or for later a job is handed to nobody") {
     NEEDS_POSTGRES();
     desk d;

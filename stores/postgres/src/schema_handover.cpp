@@ -38,7 +38,8 @@ DECLARE
 BEGIN
     IF EXISTS (SELECT FROM {ns}.forgotten_jobs f WHERE f.id = _id) THEN RETURN 0; END IF;
     WHILE _at <= _now LOOP
-        SELECT * INTO _idle FROM {ns}.idle i WHERE i.queue = _queue AND i.free LIMIT 1 FOR UPDATE SKIP LOCKED;
+        SELECT * INTO _idle FROM {ns}.idle i WHERE i.queue = _queue AND i.free
+        ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
         EXIT WHEN NOT FOUND;
         IF pg_try_advisory_xact_lock_shared(_idle.listener) THEN
             UPDATE {ns}.idle i SET free = false WHERE i.queue = _queue AND i.address = _idle.address;
