@@ -251,6 +251,24 @@ TEST_CASE("postgres: what a worker did not hear of, its next claim finds, and no
     CHECK(worker.count() == 0);
 }
 
+TEST_CASE("postgres: what was put down while nobody heard is collected as soon as somebody listens again") {
+    NEEDS_POSTGRES();
+    desk d(test::postgres::shared_server(), {{"listen_check", "10m"}}); // nobody notices
+    harness::tcp_proxy proxy(d.server.port());
+    const auto behind = test::postgres::open(d.on, by_way_of(proxy, d));
+    idle worker(*behind);
+    REQUIRE(worker.listens(d));
+    proxy.drop_replies(true);
+    const identifier id = put_down(d, *d.kept);
+    proxy.cut();
+    proxy.drop_replies(false);
+    REQUIRE(soon([&] { return worker.count() == 1; })); // it claims nothing
+    const claimed_job got = worker.take();
+    CHECK(got.id == id);
+    CHECK(got.attempt == 1);
+    CHECK(d.settle(got.lease).answer == write_answer::done);
+}
+
 TEST_CASE("postgres: what was put down for a process that died is found by whoever claims next, unburnt") {
     NEEDS_POSTGRES();
     desk d(test::postgres::shared_server(), {{"listen_check", "10m"}});

@@ -111,6 +111,7 @@ private:
         p.one(column::int8, lock);
         run({{}, "SELECT pg_advisory_lock($1::int8)"}, p);
         of_.listener_ = lock;
+        read_letters({});
     }
     // A host that vanishes says no goodbye: the server asks after it as we ask after the server, and lets go of the session and
     // its lock after twice listen_check. On a Unix socket there is nothing to ask.

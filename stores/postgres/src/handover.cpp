@@ -81,7 +81,8 @@ void handover::read(const std::vector<std::string>& numbers, const bell::asking&
     ask_ = &ask;
     unread_ = {numbers.begin(), numbers.end()};
     trouble_ = nullptr;
-    bells_.ring(numbers);
+    if (numbers.empty()) bells_.ring_all();
+    else bells_.ring(numbers);
     ask_ = nullptr;
     if (trouble_) std::rethrow_exception(std::exchange(trouble_, nullptr));
     for (const std::string& gone : unread_) ask(core_.texts[query::leave], only(channel_ + " " + gone));

@@ -35,7 +35,7 @@ public:
 
 private:
     class attendant;
-    void read(const std::vector<std::string>& numbers, const bell::asking& ask);
+    void read(const std::vector<std::string>& numbers, const bell::asking& ask); // none: for everybody
     void leave(const std::string& address) noexcept;
     bool was_idle(const claim_request& request, bool is_now);
 

@@ -58,8 +58,8 @@ public:
 
     // Asks the server on the connection that listens. Throws what libpqxx throws.
     using asking = std::function<pqxx::result(const statement&, const parameters&)>;
-    // What is told on this channel, which nobody else listens to: some messages, on the thread of the bell. May throw what
-    // `asking` does. Before the first watch.
+    // What is told on this channel, which nobody else listens to: some messages, on the thread of the bell; none when it begins
+    // to listen, for nobody knows what was missed. May throw what `asking` does. Before the first watch.
     using letters = std::function<void(const std::vector<std::string>& messages, const asking& ask)>;
     void receive(std::string channel, letters heard);
     // Waits for letters under way; there are none any more.
