@@ -69,10 +69,11 @@ std::string table(const desk& d) {
 
 // Enqueues, now and then, until one is put down for somebody; the others are got rid of. An enqueue that comes soon after
 // another one is told of in another way.
-identifier put_down(desk& d, store& from) {
+identifier put_down(desk& d, store& from, int max_crashes = 3) {
     for (int i = 0; i < 200; ++i) {
         std::this_thread::sleep_for(20ms);
-        const new_job job = d.job();
+        new_job job = d.job();
+        job.max_crashes = max_crashes;
         d.await(from.jobs()->enqueue({job}));
         if (d.state_of(job.id) == job_state::processing) return job.id;
         d.await(from.jobs()->cancel({job.id}));
@@ -267,6 +268,27 @@ TEST_CASE("postgres: what was put down while nobody heard is collected as soon a
     CHECK(got.id == id);
     CHECK(got.attempt == 1);
     CHECK(d.settle(got.lease).answer == write_answer::done);
+}
+
+TEST_CASE("postgres: what was put down for a frozen worker is no crash when its lease runs out") {
+    NEEDS_POSTGRES();
+    desk d(test::postgres::shared_server(), {{"listen_check", "10m"}});
+    const auto other = d.another();
+    idle worker(*d.kept, 200ms);
+    REQUIRE(worker.listens(d));
+    const test::postgres::deaf_while nobody_hears(d);
+    const identifier id = put_down(d, *other, 0);
+    int recovered = 0;
+    REQUIRE(soon([&] {
+        recovered += d.await(d.jobs().recover_stale(10)).total();
+        return d.state_of(id) != job_state::processing;
+    }));
+    CHECK(recovered == 0);
+    const job_view back = d.view(id);
+    CHECK(back.state == job_state::pending);
+    CHECK(back.attempts == 0);
+    CHECK(back.crash_count == 0);
+    CHECK(worker.say(d).size() == 1); // from the queue, like anybody
 }
 
 TEST_CASE("postgres: what was put down for a process that died is found by whoever claims next, unburnt") {

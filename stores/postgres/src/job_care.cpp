@@ -39,8 +39,6 @@ task<result<recovery>> jobs::recover_stale(int limit) {
     auto recovering = core_.call<std::pair<recovery, bool>>(after_loss::unknown, run);
     const auto recovered = co_await std::move(recovering);
     if (!recovered) co_return std::unexpected(recovered.error());
-    auto burying = core_.call<void>(after_loss::again, [](session& here) { here.run(query::bury, {}); });
-    co_await std::move(burying); // what fails here is for the next time, too
     bool more = recovered->second;
     for (int i = 0; more && i < 100; ++i) {
         auto sweeping = core_.call<bool>(after_loss::unknown, [this](session& here) {

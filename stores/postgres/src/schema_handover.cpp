@@ -92,18 +92,20 @@ BEGIN
         WHERE j.token = t.token AND j.state + 0 = 2;
 END $$;
 
--- In these queues, of this address (NULL: any): nobody is idle any more, and what was not collected goes back unburnt.
-CREATE FUNCTION {ns}.give_back(_queues text[], _address text) RETURNS void LANGUAGE plpgsql
+-- In these queues, of this address (NULL: any): nobody is idle any more, and what was not collected goes back unburnt. _late:
+-- only that of it whose lease has run out.
+CREATE FUNCTION {ns}.give_back(_queues text[], _address text, _late boolean DEFAULT false) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     _ids uuid[];
     _tokens bigint[];
     _count integer;
+    _now bigint := {ns}.clock();
 BEGIN
     WITH these AS (
         SELECT i.queue, i.address, i.job, i.token FROM {ns}.idle i
         WHERE (_queues IS NULL OR i.queue = ANY (_queues)) AND (_address IS NULL OR i.address = _address)
-            AND (i.free OR i.job IS NOT NULL)
+            AND CASE WHEN _late THEN i.token + i.lease <= _now ELSE i.free OR i.job IS NOT NULL END
         ORDER BY i.queue, i.address FOR UPDATE),
     changed AS (
         UPDATE {ns}.idle i SET free = false, job = NULL, token = NULL FROM these t
@@ -127,6 +129,7 @@ BEGIN
 END $$;
 
 -- Workers whose process does not listen any more leave: all of them, or those that something in these queues was put down for.
+-- With all of them, what nobody has collected by the end of its lease goes back, too.
 CREATE FUNCTION {ns}.bury(_queues text[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -139,6 +142,7 @@ BEGIN
         PERFORM {ns}.give_back(NULL, _each.address);
         DELETE FROM {ns}.idle i WHERE i.address = _each.address AND i.listener = _each.listener;
     END LOOP;
+    IF _queues IS NULL THEN PERFORM {ns}.give_back(NULL, NULL, true); END IF;
 END $$;
 
 -- A claim by this worker found less than it asked for. Gives what was put down for it and not heard of, and what follows
@@ -172,6 +176,56 @@ BEGIN
     INSERT INTO {ns}.queues (name, paused) VALUES (_queue, _paused)
     ON CONFLICT (name) DO UPDATE SET paused = excluded.paused;
     IF _paused THEN PERFORM {ns}.give_back(ARRAY[_queue], NULL); ELSE PERFORM {ns}.ring(ARRAY[_queue]); END IF;
+END $$;
+
+-- Ends the leases that have run out, then sweeps. First what nobody has collected goes back, also what is late since _now: that
+-- has not crashed.
+CREATE OR REPLACE FUNCTION {ns}.recover(_limit integer, _keep bigint, _keep_notes bigint, _lock bigint)
+RETURNS TABLE (requeued integer, failed integer, deleted integer, dead_letter integer, more boolean) LANGUAGE plpgsql
+SET search_path = pg_catalog SET jit = off
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off AS $$
+DECLARE
+    _now bigint := {ns}.clock();
+    _dead uuid[];
+    _woken text[];
+BEGIN
+    PERFORM {ns}.bury(NULL);
+    WITH changed AS (
+        UPDATE {ns}.jobs j SET
+            attempts = j.attempts - 1,
+            crash_count = j.crash_count + CASE WHEN j.may_restart AND NOT j.cancel_requested THEN 1 ELSE 0 END,
+            state = CASE WHEN j.cancel_requested THEN 7 WHEN NOT j.may_restart AND j.started THEN 5
+                WHEN j.crash_count + j.may_restart::integer > j.max_crashes THEN 6 ELSE 1 END,
+            ended = CASE WHEN j.cancel_requested OR NOT j.may_restart AND j.started
+                OR j.crash_count + j.may_restart::integer > j.max_crashes THEN _now END,
+            leased_until = NULL,
+            has_history = true,
+            error_type = CASE WHEN NOT j.cancel_requested AND (NOT j.may_restart AND j.started
+                OR j.crash_count + j.may_restart::integer > j.max_crashes) THEN 'crash'::bytea ELSE j.error_type END,
+            error_message = CASE WHEN j.cancel_requested THEN j.error_message
+                WHEN NOT j.may_restart AND j.started THEN 'crash, restart not allowed'::bytea
+                WHEN j.crash_count + j.may_restart::integer > j.max_crashes THEN 'crashed too often'::bytea
+                ELSE j.error_message END
+        WHERE j.ctid = ANY (ARRAY(
+            SELECT s.ctid FROM {ns}.jobs s WHERE s.state = 2 AND s.leased_until <= _now
+            ORDER BY s.leased_until LIMIT _limit FOR UPDATE SKIP LOCKED))
+        RETURNING j.id, j.token, j.state, j.generation, j.attempts, j.claimed_at, j.worker, j.has_children,
+            j.error_type, j.error_message, j.queue),
+    written AS (
+        INSERT INTO {ns}.attempts (job, token, started, ended, generation, number, outcome, worker, error_type,
+            error_message)
+        SELECT c.id, c.token, c.claimed_at, _now, c.generation, c.attempts + 1, 'crashed', c.worker,
+            CASE WHEN c.state IN (5, 6) THEN c.error_type END, CASE WHEN c.state IN (5, 6) THEN c.error_message END
+        FROM changed c)
+    SELECT count(*) FILTER (WHERE c.state = 1), count(*) FILTER (WHERE c.state = 5), count(*) FILTER (WHERE c.state = 7),
+        count(*) FILTER (WHERE c.state = 6), array_agg(c.id) FILTER (WHERE c.has_children AND c.state > 4),
+        array_agg(c.queue) FILTER (WHERE c.state = 1)
+    INTO requeued, failed, deleted, dead_letter, _dead, _woken FROM changed c;
+    IF cardinality(_woken) > 0 THEN PERFORM {ns}.ring(_woken); END IF;
+    IF cardinality(_dead) > 0 THEN PERFORM {ns}.parents_ended(NULL, _dead, _now); END IF;
+    more := {ns}.sweep(_keep, _keep_notes, _lock);
+    RETURN NEXT;
 END $$;
 )sql";
 }

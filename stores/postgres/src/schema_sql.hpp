@@ -10,9 +10,9 @@ namespace holdfast::postgres {
 
 std::string_view tables_sql();           // version 1, from nothing
 std::string_view job_functions_sql();    // enqueue, claim, settle, heartbeat, started, progress
-std::string_view upkeep_functions_sql(); // recover, sweep, cancel, requeue, purge, next_due
+std::string_view upkeep_functions_sql(); // sweep, cancel, requeue, purge, next_due
 std::string_view other_functions_sql();  // locks, idempotency, outbox, inbox
-std::string_view handover_sql();         // version 2: jobs for workers that wait
+std::string_view handover_sql();         // version 2: jobs for workers that wait, recover
 
 // All of it, version by version.
 schema store_schema();

@@ -4,54 +4,6 @@ namespace holdfast::postgres {
 
 std::string_view upkeep_functions_sql() {
     return R"sql(
--- Ends the leases that have run out, then sweeps.
-CREATE FUNCTION {ns}.recover(_limit integer, _keep bigint, _keep_notes bigint, _lock bigint)
-RETURNS TABLE (requeued integer, failed integer, deleted integer, dead_letter integer, more boolean) LANGUAGE plpgsql
-SET search_path = pg_catalog SET jit = off
-SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
-SET enable_seqscan = off AS $$
-DECLARE
-    _now bigint := {ns}.clock();
-    _dead uuid[];
-    _woken text[];
-BEGIN
-    WITH changed AS (
-        UPDATE {ns}.jobs j SET
-            attempts = j.attempts - 1,
-            crash_count = j.crash_count + CASE WHEN j.may_restart AND NOT j.cancel_requested THEN 1 ELSE 0 END,
-            state = CASE WHEN j.cancel_requested THEN 7 WHEN NOT j.may_restart AND j.started THEN 5
-                WHEN j.crash_count + j.may_restart::integer > j.max_crashes THEN 6 ELSE 1 END,
-            ended = CASE WHEN j.cancel_requested OR NOT j.may_restart AND j.started
-                OR j.crash_count + j.may_restart::integer > j.max_crashes THEN _now END,
-            leased_until = NULL,
-            has_history = true,
-            error_type = CASE WHEN NOT j.cancel_requested AND (NOT j.may_restart AND j.started
-                OR j.crash_count + j.may_restart::integer > j.max_crashes) THEN 'crash'::bytea ELSE j.error_type END,
-            error_message = CASE WHEN j.cancel_requested THEN j.error_message
-                WHEN NOT j.may_restart AND j.started THEN 'crash, restart not allowed'::bytea
-                WHEN j.crash_count + j.may_restart::integer > j.max_crashes THEN 'crashed too often'::bytea
-                ELSE j.error_message END
-        WHERE j.ctid = ANY (ARRAY(
-            SELECT s.ctid FROM {ns}.jobs s WHERE s.state = 2 AND s.leased_until <= _now
-            ORDER BY s.leased_until LIMIT _limit FOR UPDATE SKIP LOCKED))
-        RETURNING j.id, j.token, j.state, j.generation, j.attempts, j.claimed_at, j.worker, j.has_children,
-            j.error_type, j.error_message, j.queue),
-    written AS (
-        INSERT INTO {ns}.attempts (job, token, started, ended, generation, number, outcome, worker, error_type,
-            error_message)
-        SELECT c.id, c.token, c.claimed_at, _now, c.generation, c.attempts + 1, 'crashed', c.worker,
-            CASE WHEN c.state IN (5, 6) THEN c.error_type END, CASE WHEN c.state IN (5, 6) THEN c.error_message END
-        FROM changed c)
-    SELECT count(*) FILTER (WHERE c.state = 1), count(*) FILTER (WHERE c.state = 5), count(*) FILTER (WHERE c.state = 7),
-        count(*) FILTER (WHERE c.state = 6), array_agg(c.id) FILTER (WHERE c.has_children AND c.state > 4),
-        array_agg(c.queue) FILTER (WHERE c.state = 1)
-    INTO requeued, failed, deleted, dead_letter, _dead, _woken FROM changed c;
-    IF cardinality(_woken) > 0 THEN PERFORM {ns}.ring(_woken); END IF;
-    IF cardinality(_dead) > 0 THEN PERFORM {ns}.parents_ended(NULL, _dead, _now); END IF;
-    more := {ns}.sweep(_keep, _keep_notes, _lock);
-    RETURN NEXT;
-END $$;
-
 -- Deletes these jobs and their history, and notes that they existed.
 CREATE FUNCTION {ns}.forget(_id uuid[], _now bigint) RETURNS integer LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off

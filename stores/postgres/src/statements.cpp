@@ -44,7 +44,6 @@ statements::statements(std::string_view name) : statement_table(name) {
     set(query::give_back, "give_back", "SELECT {ns}.give_back($1::text[], $2::text)");
     set(query::collect, "collect", "SELECT * FROM {ns}.collect($1::text, 1000)");
     set(query::leave, "leave", "SELECT {ns}.leave($1::text)");
-    set(query::bury, "bury", "SELECT {ns}.bury(NULL)");
     set(query::settle, "settle",
         "SELECT place, answer, state FROM {ns}.settle($1::uuid[], $2::int8[], $3::int2[], $4::bool[], $5::int8[], "
         "$6::bytea[], $7::bytea[], $8::bytea[], $9::int8)");

@@ -21,7 +21,6 @@ enum class query : std::size_t {
     give_back,
     collect,
     leave,
-    bury,
     settle,
     settled_already,
     heartbeat,
