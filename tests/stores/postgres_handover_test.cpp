@@ -440,3 +440,30 @@ TEST_CASE("postgres: a schema of the first version is brought up to date, with w
     REQUIRE(soon([&] { return worker.count() == 1; }));
     CHECK(worker.take().id == next);
 }
+
+TEST_CASE("postgres: who was granted the tables of the first version can work with those of this one") {
+    NEEDS_POSTGRES();
+    desk d;
+    go_back_to_version_1(d);
+    const std::string role = d.space + "_app";
+    d.sql("CREATE ROLE " + role + " LOGIN PASSWORD 'app'; GRANT USAGE ON SCHEMA " + d.space + " TO " + role +
+          "; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + d.space + " TO " + role +
+          "; GRANT USAGE ON ALL SEQUENCES IN SCHEMA " + d.space + " TO " + role);
+    const auto owner = d.another(); // prepares
+    {
+        auto with = d.with;
+        for (auto& [key, value] : with)
+            if (key == "url") value.replace(0, value.find('@'), "postgresql://" + role + ":app");
+        const auto here = test::postgres::open(d.on, with);
+        const auto there = test::postgres::open(d.on, with);
+        d.await(here->prepare());
+        idle worker(*here);
+        REQUIRE(worker.listens(d));
+        const identifier id = put_down(d, *there);
+        REQUIRE(soon([&] { return worker.count() == 1; }));
+        CHECK(worker.take().id == id);
+        d.await(there->jobs()->pause("default"));
+        d.await(there->jobs()->recover_stale(10));
+    }
+    d.sql("DROP OWNED BY " + role + "; DROP ROLE " + role);
+}

@@ -24,6 +24,20 @@ CREATE UNLOGGED TABLE {ns}.idle (
 ) WITH (fillfactor = 50);
 CREATE INDEX idle_address ON {ns}.idle (address);
 
+-- Who may work with jobs may work with this: the application's role need not be the one that migrates.
+DO $$
+DECLARE
+    _each record;
+BEGIN
+    FOR _each IN SELECT a.privilege_type AS what, a.grantee FROM pg_catalog.pg_class c,
+            pg_catalog.aclexplode(coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
+        WHERE c.oid = '{ns}.jobs'::regclass
+    LOOP
+        EXECUTE format('GRANT %s ON {ns}.idle TO %s', _each.what,
+            CASE WHEN _each.grantee = 0 THEN 'PUBLIC' ELSE _each.grantee::regrole::text END);
+    END LOOP;
+END $$;
+
 -- One job that is told about, without parent and unique key. 0: there is or was one of that id; 1: made, and told to all; 2:
 -- claimed for an idle worker, and told to that one.
 CREATE FUNCTION {ns}.enqueue_and_tell(_id uuid, _queue text, _type text, _version integer, _content_type bytea,
