@@ -6,6 +6,8 @@
 #include <sstream>
 #include <thread>
 
+#include <pqxx/pqxx>
+
 #include "harness/tcp_proxy.hpp"
 #include "stores/postgres_support.hpp"
 
@@ -356,6 +358,35 @@ TEST_CASE("postgres: a worker that is busy in one queue is still idle in another
     d.await(d.jobs().enqueue({job}));
     CHECK(d.await(d.jobs().claim({{"other"}, 1, 1min, "idle", worker.address()})).size() == 1);
     CHECK(d.sql(row) == "default true, other false");
+}
+
+TEST_CASE("postgres: whoever locks several rows of an idle worker does so in one order") {
+    NEEDS_POSTGRES();
+    desk d;
+    idle worker(*d.kept);
+    REQUIRE(worker.listens(d));
+    d.sql("INSERT INTO " + table(d) + " SELECT 'a', address, false, listener, lease, NULL, NULL, worker FROM " +
+          table(d));
+    std::string call = "SELECT " + d.space;
+    SECTION("the worker leaves") {
+        call += ".leave('" + worker.address() + "')";
+    }
+    SECTION("the worker is buried") {
+        d.sql("UPDATE " + table(d) + " SET listener = 12345");
+        call += ".bury(NULL)";
+    }
+    pqxx::connection first(d.server.url());
+    pqxx::connection second(d.server.url());
+    pqxx::work holding(first);
+    holding.exec("SELECT FROM " + table(d) + " WHERE queue = 'a' FOR UPDATE");
+    const std::jthread removing([&] { pqxx::nontransaction(second).exec(call); });
+    const bool waits = soon([&] {
+        return d.sql("SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = " +
+                     std::to_string(second.backendpid())) == "1";
+    });
+    CHECK(waits);
+    CHECK(d.sql("SELECT queue FROM " + table(d) + " WHERE queue = 'default' FOR UPDATE SKIP LOCKED") == "default");
+    holding.abort();
 }
 
 TEST_CASE("postgres: a worker that goes on waiting writes nothing") {

@@ -9,7 +9,8 @@ std::string_view handover_sql() {
 -- Workers that found less than they asked for, once per queue. While `free`, whoever enqueues a job claims it for one on
 -- these terms and puts it down here (job, token). address: the channel that its process listens to, and a number there.
 -- listener: an advisory lock that the session which listens holds; nobody does when it is free. Unlogged: after a crash of the
--- server nobody listens, and what was not collected comes back when its lease has run out. A change writes no
+-- server nobody listens, and what was not collected comes back when its lease has run out. Several rows are locked by
+-- address, then by queue, so that nobody waits for each other in a circle. A change writes no
 -- index entry, so the dead versions of a row go without a vacuum.
 CREATE UNLOGGED TABLE {ns}.idle (
     queue text COLLATE "C",
@@ -120,7 +121,7 @@ BEGIN
         SELECT i.queue, i.address, i.job, i.token FROM {ns}.idle i
         WHERE (_queues IS NULL OR i.queue = ANY (_queues)) AND (_address IS NULL OR i.address = _address)
             AND CASE WHEN _late THEN i.token + i.lease <= _now ELSE i.free OR i.job IS NOT NULL END
-        ORDER BY i.queue, i.address FOR UPDATE),
+        ORDER BY i.address, i.queue FOR UPDATE),
     changed AS (
         UPDATE {ns}.idle i SET free = false, job = NULL, token = NULL FROM these t
         WHERE i.queue = t.queue AND i.address = t.address RETURNING t.job, t.token)
@@ -138,25 +139,30 @@ END $$;
 CREATE FUNCTION {ns}.leave(_address text) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off AS $$
 BEGIN
+    PERFORM FROM {ns}.idle i WHERE i.address = _address ORDER BY i.queue FOR UPDATE;
     PERFORM {ns}.give_back(NULL, _address);
     DELETE FROM {ns}.idle i WHERE i.address = _address;
 END $$;
 
--- Workers whose process does not listen any more leave: all of them, or those that something in these queues was put down for.
--- With all of them, what nobody has collected by the end of its lease goes back, too.
+-- Workers whose process does not listen any more leave, and what others have not collected by the end of its lease goes back:
+-- of all of them, or of those that something in these queues was put down for.
 CREATE FUNCTION {ns}.bury(_queues text[]) RETURNS void LANGUAGE plpgsql
 SET search_path = pg_catalog SET jit = off SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
     _each record;
 BEGIN
-    FOR _each IN SELECT DISTINCT i.address, i.listener FROM {ns}.idle i
-        WHERE _queues IS NULL OR i.queue = ANY (_queues) AND i.job IS NOT NULL ORDER BY i.address
+    FOR _each IN SELECT i.address, i.listener, bool_or(i.token + i.lease <= {ns}.clock()) AS late FROM {ns}.idle i
+        WHERE _queues IS NULL OR i.queue = ANY (_queues) AND i.job IS NOT NULL
+        GROUP BY i.address, i.listener ORDER BY i.address
     LOOP
-        CONTINUE WHEN NOT pg_try_advisory_xact_lock_shared(_each.listener);
-        PERFORM {ns}.give_back(NULL, _each.address);
-        DELETE FROM {ns}.idle i WHERE i.address = _each.address AND i.listener = _each.listener;
+        IF pg_try_advisory_xact_lock_shared(_each.listener) THEN
+            PERFORM FROM {ns}.idle i WHERE i.address = _each.address ORDER BY i.queue FOR UPDATE;
+            PERFORM {ns}.give_back(NULL, _each.address);
+            DELETE FROM {ns}.idle i WHERE i.address = _each.address AND i.listener = _each.listener;
+        ELSIF _each.late THEN
+            PERFORM {ns}.give_back(NULL, _each.address, true);
+        END IF;
     END LOOP;
-    IF _queues IS NULL THEN PERFORM {ns}.give_back(NULL, NULL, true); END IF;
 END $$;
 
 -- A claim by this worker found less than it asked for. Gives what was put down for it and not heard of, and what follows
@@ -172,10 +178,14 @@ BEGIN
     IF EXISTS (SELECT FROM {ns}.idle i WHERE i.queue = ANY (_queues) AND i.job IS NOT NULL AND i.address <> _address) THEN
         PERFORM {ns}.bury(_queues);
     END IF;
-    RETURN QUERY SELECT * FROM {ns}.collect(_address, _limit);
+    IF EXISTS (SELECT FROM {ns}.idle i WHERE i.address = _address AND i.job IS NOT NULL) THEN
+        PERFORM FROM {ns}.idle i WHERE i.address = _address ORDER BY i.queue FOR UPDATE;
+        RETURN QUERY SELECT * FROM {ns}.collect(_address, _limit);
+    END IF;
     -- Who waits already writes nothing: a fleet that polls for days uses up no transaction numbers.
     INSERT INTO {ns}.idle AS i (queue, address, free, listener, lease, worker)
-    SELECT DISTINCT q, _address, _listener <> 0, _listener, _lease, _worker FROM unnest(_queues) q
+    SELECT q, _address, _listener <> 0, _listener, _lease, _worker
+    FROM (SELECT DISTINCT u COLLATE "C" FROM unnest(_queues) u) w (q)
     WHERE NOT EXISTS (SELECT FROM {ns}.queues s WHERE s.name = q AND s.paused)
         AND NOT EXISTS (SELECT FROM {ns}.idle o WHERE o.queue = q AND o.address = _address AND o.free = (_listener <> 0)
             AND o.listener = _listener AND o.lease = _lease AND o.worker = _worker)
