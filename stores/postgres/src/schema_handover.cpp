@@ -10,8 +10,8 @@ std::string_view handover_sql() {
 -- these terms and puts it down here (job, token). address: the channel that its process listens to, and a number there.
 -- listener: an advisory lock that the session which listens holds; nobody does when it is free. Unlogged: after a crash of the
 -- server nobody listens, and what was not collected comes back when its lease has run out. Several rows are locked by
--- address, then by queue, so that nobody waits for each other in a circle. A change writes no
--- index entry, so the dead versions of a row go without a vacuum.
+-- address, then by queue, so that no two wait for each other. A change writes no index entry, so the dead versions of a row
+-- go without a vacuum, but not while a transaction that began before, wherever in the database, goes on.
 CREATE UNLOGGED TABLE {ns}.idle (
     queue text COLLATE "C",
     address text COLLATE "C",
