@@ -26,7 +26,7 @@ json_object none_of(std::uint64_t matching, std::string_view done) {
 }
 
 int needs_yes(const arguments& given, const std::string& what, const json_object& so_far) {
-    if (given.has("--json")) std::cout << so_far.text() << std::endl;
+    if (given.has("--json")) std::cout << so_far.text() << "\n";
     std::cerr << "error: " << what << "; nothing was done, add --yes to do it\n";
     return 1;
 }

@@ -71,7 +71,7 @@ int show(const arguments& given) {
                              .add_text("id", to_text(id))
                              .add_text("absent", *absent == job_absence::expired ? "expired" : "never_known")
                              .text()
-                      << std::endl;
+                      << "\n";
         std::cerr << "error: job " << to_text(id) << ": " << to_text(*absent) << "\n";
         return 1;
     }
