@@ -145,6 +145,24 @@ TEST_CASE("slow jobs of a queue with a limit hold up no other queue, and are lef
     CHECK(lab.count_of(job_state::processing) <= 5);
 }
 
+TEST_CASE("a long line of quick jobs leaves slow ones of a queue with a limit their slots") {
+    worker_lab lab;
+    int ended = 0;
+    lab.add({.name = "slow"}, [&](payload, job_context& c) -> task<result<void>> {
+        auto working = test::slept(c, 100ms);
+        auto answer = co_await std::move(working);
+        ++ended;
+        co_return answer;
+    });
+    lab.add({.name = "quick"}, [](payload, job_context& c) { return test::slept(c, 1ms); });
+    lab.enqueue_many(50'000, "quick", "quick");
+    lab.enqueue_many(30, "slow", "slow");
+    lab.start({.queues = {{"quick"}, {.name = "slow", .concurrency = 4}}, .concurrency = 20});
+    lab.on.advance(1200ms);
+    CHECK(ended >= 30);
+    CHECK(lab.count_of(job_state::succeeded) < 40'000);
+}
+
 TEST_CASE("jobs that were claimed ahead and wait long for a slot go back to others, unburnt, and once") {
     worker_lab lab;
     bool slow = false;

@@ -138,6 +138,22 @@ TEST_CASE("jobs that wait for their own queue's limit are in nobody's way") {
     CHECK(t.limit_of(0) == 0); // but no more than that is held beyond what runs
 }
 
+TEST_CASE("a queue that has shown nothing yet gets its slots beside one whose quick jobs are held ahead") {
+    table t({{"quick"}, {"limited", 1, 4}}, 10, 100);
+    t.has_run(0, 100, 1ms);
+    for (int i = 0; i < 60; ++i) t.push(0);
+    for (int i = 0; i < 10; ++i) t.queues.pop();
+    t.queues[0].dry = true; // whose turn it is does not matter here
+    CHECK(t.limit_of(1) == 4);
+
+    table other({{"quick", 1, 10}, {"unlimited"}}, 10, 100);
+    other.has_run(0, 100, 1ms);
+    for (int i = 0; i < 60; ++i) other.push(0);
+    for (int i = 0; i < 10; ++i) other.queues.pop();
+    other.queues[0].dry = true;
+    CHECK(other.limit_of(1) == 10);
+}
+
 TEST_CASE("no call is made for a job or two as long as there are enough at hand") {
     table t({{"only"}}, 10, 100);
     t.has_run(0, 100, 1ms);

@@ -74,8 +74,12 @@ std::vector<job_run*> ready_queues::take_all() {
 }
 
 ready_queues::taken ready_queues::load() const noexcept {
-    taken by{running_, running_ + ready_};
-    for (const queue& each : queues_) by.slots += each.startable();
+    taken by{.slots = running_, .all = running_ + ready_};
+    for (const queue& each : queues_) {
+        by.slots += each.startable();
+        if (!each.limited()) by.unlimited += each.held();
+        by.ahead = std::max(by.ahead, ahead_of(each));
+    }
     return by;
 }
 
@@ -85,18 +89,18 @@ int ready_queues::ahead_of(const queue& which) const noexcept {
     return ahead_of_slots(average_run_, slots_, most_ahead_);
 }
 
+int ready_queues::held_ahead(const queue& which, taken by) const noexcept {
+    return which.limited() ? which.held() - which.how.concurrency : by.unlimited - slots_;
+}
+
 int ready_queues::room_of(const queue& which, taken by) const noexcept {
-    const int ahead = ahead_of(which);
-    const int room = std::min(slots_ + ahead - by.slots, slots_ + most_ahead_ - by.all);
-    return which.limited() ? std::min(room, which.how.concurrency + ahead - which.held()) : room;
+    return std::min(
+        {ahead_of(which) - held_ahead(which, by), slots_ + by.ahead - by.slots, slots_ + most_ahead_ - by.all});
 }
 
 // A slot is free for it, or half of what is held ahead has gone.
 bool ready_queues::is_worth_a_call(const queue& which, taken by) const noexcept {
-    if (which.dry || room_of(which, by) <= 0) return false;
-    if (by.slots < slots_ && (!which.limited() || which.held() < which.how.concurrency)) return true;
-    const int ahead = which.limited() ? which.held() - which.how.concurrency : by.slots - slots_;
-    return ahead <= ahead_of(which) / 2;
+    return !which.dry && room_of(which, by) > 0 && held_ahead(which, by) <= ahead_of(which) / 2;
 }
 
 bool ready_queues::wants_claim() const noexcept {
@@ -131,8 +135,10 @@ std::vector<ready_queues::claim_plan> ready_queues::plan(int batch) {
         if (room <= 0) continue; // what those before it leave free is planned next
         if (!q.limited()) shared = plans.size();
         plans.push_back({{i}, std::min(room, batch), room});
-        by.slots += plans.back().limit;
-        by.all += plans.back().limit;
+        const int taking = plans.back().limit;
+        by.slots += taking;
+        by.all += taking;
+        if (!q.limited()) by.unlimited += taking;
     }
     return plans;
 }

@@ -94,12 +94,16 @@ public:
 private:
     // What stands in the way of further claims.
     struct taken {
-        int slots; // those that run, and those that will as soon as they can
-        int all;   // whatever is held
+        int slots = 0;     // those that run, and those that will as soon as they can
+        int all = 0;       // whatever is held
+        int unlimited = 0; // of that, in queues without a limit
+        int ahead = 0;     // the most that any queue may hold ahead: so quickly slots become free
     };
     taken load() const noexcept;
     double& average_run_of(queue& which) noexcept { return which.limited() ? which.average_run : average_run_; }
     int ahead_of(const queue& which) const noexcept;
+    // Beyond the slots that it may have itself; below 0 it leaves some to others.
+    int held_ahead(const queue& which, taken by) const noexcept;
     int room_of(const queue& which, taken by) const noexcept;
     bool is_worth_a_call(const queue& which, taken by) const noexcept;
 
