@@ -197,3 +197,12 @@ TEST_CASE("a job of a kind that is not registered is put off, not burnt, and com
     CHECK(lab.look(id).history.size() < 600); // the longer nobody knows it, the longer it waits
     CHECK(lab.look(id).attempts == 0);
 }
+
+TEST_CASE("of more kinds than a worker remembers, those beyond are put off together") {
+    worker_lab lab;
+    for (int i = 0; i < 1100; ++i) lab.enqueue("kind " + std::to_string(i));
+    lab.start();
+    lab.on.advance(1s);
+    CHECK(lab.count_of(job_state::scheduled) == 1100);
+    CHECK(lab.log.count("this worker has no handler for") == 1001);
+}

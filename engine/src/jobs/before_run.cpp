@@ -54,12 +54,13 @@ task<worker_state::answer> worker_state::before_run(self s, run r) {
 
 // Not burnt: another worker may know the kind, or this one after its next start.
 settlement worker_state::unknown_kind(const job_run& r) {
-    put_off_reason* why = nullptr;
+    put_off_reason* why = &other_kinds;
     {
         const locked in(*this);
-        if (unknown_kinds.size() > most_unknown_kinds) unknown_kinds.clear();
-        const duration most = how.unknown_kind_delay > forever / 10 ? forever : 10 * how.unknown_kind_delay;
-        why = &unknown_kinds.try_emplace(r.job.what.type, how.unknown_kind_delay, most).first->second;
+        const auto known = unknown_kinds.find(r.job.what.type);
+        if (known != unknown_kinds.end()) why = &known->second;
+        else if (unknown_kinds.size() < most_unknown_kinds)
+            why = &unknown_kinds.emplace(r.job.what.type, other_kinds).first->second;
     }
     return put_off(r, *why,
                    "this worker has no handler for \"" + job_verdict::clean_text(r.job.what.type) + "\" of queue \"" +

@@ -27,7 +27,6 @@ public:
         told_ = now;
         return true;
     }
-    time_point last() const noexcept { return last_; }
 
 private:
     static duration saturating_twice(duration d) noexcept { return d > forever / 2 ? forever : 2 * d; }

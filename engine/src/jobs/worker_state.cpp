@@ -17,7 +17,10 @@ std::unexpected<error> wrong(std::string what) {
 
 worker_state::worker_state(worker_parts parts, worker_options options, std::uint64_t seed)
     : with(parts), how(std::move(options)), name(how.name), ids(seed_or_random(seed)), random(seed_or_random(seed)),
-      queues(how.queues, how.concurrency, how.prefetch), store_outage(with.log, with.on, "the store") {
+      queues(how.queues, how.concurrency, how.prefetch),
+      other_kinds(how.unknown_kind_delay,
+                  how.unknown_kind_delay > forever / 10 ? forever : 10 * how.unknown_kind_delay),
+      store_outage(with.log, with.on, "the store") {
     if (name.empty()) name = default_worker_name(random);
     if (with.client == nullptr) with.client = &own_client.emplace(with.store, ids, how.defaults);
     starter.run = &start_posted;

@@ -218,7 +218,8 @@ struct worker_state : std::enable_shared_from_this<worker_state> {
     bool settler_waits[2] = {};
     worker_snapshot counts;
     std::optional<time_point> last_recovery_at;
-    std::map<std::string, put_off_reason, std::less<>> unknown_kinds;
+    std::map<std::string, put_off_reason, std::less<>> unknown_kinds; // none is taken out again
+    put_off_reason other_kinds;                                       // of those that have no place there
     put_off_reason no_thread{std::chrono::seconds{1}, std::chrono::seconds{30}};
     put_off_reason no_process{std::chrono::seconds{5}, std::chrono::minutes{1}};
     outage_log store_outage;
