@@ -83,7 +83,7 @@ ready_queues::taken ready_queues::load() const noexcept {
     return by;
 }
 
-// A queue with a limit is as quick as its own jobs are: what has shown nothing yet is claimed for free slots alone.
+// A queue with a limit is as quick as its own jobs are: what has shown nothing yet is claimed for slots of its own alone.
 int ready_queues::ahead_of(const queue& which) const noexcept {
     if (which.limited()) return ahead_of_slots(which.average_run, which.how.concurrency, most_ahead_);
     return ahead_of_slots(average_run_, slots_, most_ahead_);
