@@ -154,6 +154,21 @@ TEST_CASE("a queue that has shown nothing yet gets its slots beside one whose qu
     CHECK(other.limit_of(1) == 10);
 }
 
+TEST_CASE("slow queues are claimed no further than there are slots, however quick another one was") {
+    table t({{"quick"}, {"a", 1, 100}, {"b", 1, 100}}, 100, 1000);
+    t.has_run(0, 100, 1ms);
+    for (int i = 0; i < 50; ++i) {
+        t.push(1);
+        t.push(2);
+    }
+    while (t.queues.pop() != nullptr) {
+    }
+    REQUIRE(t.queues.running() == 100);
+    t.queues[0].dry = true;
+    CHECK_FALSE(t.queues.wants_claim());
+    CHECK(t.limit_of(1) == 0);
+}
+
 TEST_CASE("no call is made for a job or two as long as there are enough at hand") {
     table t({{"only"}}, 10, 100);
     t.has_run(0, 100, 1ms);

@@ -74,13 +74,18 @@ std::vector<job_run*> ready_queues::take_all() {
 }
 
 ready_queues::taken ready_queues::load() const noexcept {
-    taken by{.slots = running_, .all = running_ + ready_};
+    taken by{.all = running_ + ready_};
     for (const queue& each : queues_) {
-        by.slots += each.startable();
         if (!each.limited()) by.unlimited += each.held();
-        by.ahead = std::max(by.ahead, ahead_of(each));
+        if (ahead_of(each) == 0) by.slow += each.running + each.startable();
     }
     return by;
+}
+
+void ready_queues::add_claim(taken& to, const queue& which, int count) const noexcept {
+    to.all += count;
+    if (!which.limited()) to.unlimited += count;
+    if (ahead_of(which) == 0) to.slow += count;
 }
 
 // A queue with a limit is as quick as its own jobs are: what has shown nothing yet is claimed for slots of its own alone.
@@ -93,9 +98,10 @@ int ready_queues::held_ahead(const queue& which, taken by) const noexcept {
     return which.limited() ? which.held() - which.how.concurrency : by.unlimited - slots_;
 }
 
+// What quick queues hold is in nobody's way for long, so only the slots of slow ones count.
 int ready_queues::room_of(const queue& which, taken by) const noexcept {
-    return std::min(
-        {ahead_of(which) - held_ahead(which, by), slots_ + by.ahead - by.slots, slots_ + most_ahead_ - by.all});
+    const int ahead = ahead_of(which);
+    return std::min({ahead - held_ahead(which, by), slots_ + ahead - by.slow, slots_ + most_ahead_ - by.all});
 }
 
 // A slot is free for it, or half of what is held ahead has gone.
@@ -135,10 +141,7 @@ std::vector<ready_queues::claim_plan> ready_queues::plan(int batch) {
         if (room <= 0) continue; // what those before it leave free is planned next
         if (!q.limited()) shared = plans.size();
         plans.push_back({{i}, std::min(room, batch), room});
-        const int taking = plans.back().limit;
-        by.slots += taking;
-        by.all += taking;
-        if (!q.limited()) by.unlimited += taking;
+        add_claim(by, q, plans.back().limit);
     }
     return plans;
 }

@@ -94,12 +94,13 @@ public:
 private:
     // What stands in the way of further claims.
     struct taken {
-        int slots = 0;     // those that run, and those that will as soon as they can
         int all = 0;       // whatever is held
         int unlimited = 0; // of that, in queues without a limit
-        int ahead = 0;     // the most that any queue may hold ahead: so quickly slots become free
+        int slow =
+            0; // slots of queues that nothing is held ahead for: those that run, and those that will when they can
     };
     taken load() const noexcept;
+    void add_claim(taken& to, const queue& which, int count) const noexcept;
     double& average_run_of(queue& which) noexcept { return which.limited() ? which.average_run : average_run_; }
     int ahead_of(const queue& which) const noexcept;
     // Beyond the slots that it may have itself; below 0 it leaves some to others.
